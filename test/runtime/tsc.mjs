@@ -2,9 +2,15 @@
  * The type checker: TypeScript 7 with Effect's diagnostics, as the binary that `@effect/tsgo` ships for the installed
  * TypeScript. Nothing in `node_modules` is patched for it. Arguments are those of `tsc`.
  */
-import getExePath from "@effect/tsgo/lib/getExePath"
-import { spawnSync } from "node:child_process"
+import { execFileSync, spawnSync } from "node:child_process"
+import { createRequire } from "node:module"
+import { dirname, join } from "node:path"
 
-const { error, status } = spawnSync(getExePath(), process.argv.slice(2), { stdio: "inherit" })
+// The command knows the platform package's layout; the function `@effect/tsgo/lib/getExePath` of 0.45.0 does not.
+const tsgo = dirname(createRequire(import.meta.url).resolve("@effect/tsgo/package.json"))
+const command = join(tsgo, "dist", "effect-tsgo.cjs")
+const compiler = execFileSync(process.execPath, [command, "get-exe-path"], { encoding: "utf8" }).trim()
+
+const { error, status } = spawnSync(compiler, process.argv.slice(2), { stdio: "inherit" })
 if (error !== undefined) throw error
 process.exit(status ?? 1)
