@@ -1,0 +1,79 @@
+/**
+ * What the package says of itself: exact pins, entry points that exist, a lock file that works from any registry.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { existsSync } from "node:fs"
+import { join } from "node:path"
+import { read, readJson, root } from "./tree.ts"
+
+interface Manifest {
+  readonly version: string
+  readonly engines: { readonly node: string }
+  readonly bin: Record<string, string>
+  readonly exports: Record<string, string | { readonly types: string; readonly default: string }>
+  readonly dependencies: Record<string, string>
+  readonly devDependencies: Record<string, string>
+  readonly peerDependencies: Record<string, string>
+}
+
+interface Lock {
+  readonly packages: Record<string, { readonly version?: string; readonly resolved?: string; readonly link?: boolean }>
+}
+
+const manifest = readJson<Manifest>("package.json")
+const lock = readJson<Lock>("package-lock.json")
+const runtime = readJson<{ readonly optionalDependencies: Record<string, string> }>("test/runtime/package.json")
+
+/** The TypeScript file that a published path is built from. */
+const source = (built: string): string => built.replace(/^(?:\.\/)?dist\//, "").replace(/(?:\.d\.ts|\.js)$/, ".ts")
+
+describe("package.json", () => {
+  it("pins every version exactly, and the lock file has those versions", () => {
+    const pins = { ...manifest.dependencies, ...manifest.devDependencies, ...runtime.optionalDependencies }
+    for (const [name, version] of Object.entries(pins)) {
+      assert.match(version, /^\d+\.\d+\.\d+$/, name)
+      assert.strictEqual(lock.packages[`node_modules/${name}`]?.version, version, name)
+    }
+  })
+
+  it("is tested with a version that its own peer range admits", () => {
+    for (const [name, range] of Object.entries(manifest.peerDependencies)) {
+      assert.strictEqual(range, `^${manifest.devDependencies[name]}`, name)
+    }
+  })
+
+  it("builds every entry point and command that it names", () => {
+    const build = read("tsconfig.build.json")
+    const targets = [
+      ...Object.values(manifest.exports).flatMap((entry) => typeof entry === "string" ? [] : Object.values(entry)),
+      ...Object.values(manifest.bin)
+    ]
+    for (const target of targets) {
+      assert.isTrue(existsSync(join(root, source(target))), `${target} has no source`)
+      assert.include(build, `"${source(target)}"`)
+    }
+  })
+
+  it("names commands that start by themselves", () => {
+    for (const target of Object.values(manifest.bin)) {
+      assert.strictEqual(read(source(target)).split("\n")[0], "#!/usr/bin/env node", target)
+    }
+  })
+
+  it("has its version in the change log", () => {
+    assert.include(read("CHANGELOG.md"), `## [${manifest.version}]`)
+  })
+})
+
+describe("package-lock.json", () => {
+  it("names no registry", () => {
+    const resolved = Object.values(lock.packages).flatMap((entry) => entry.resolved ?? [])
+    assert.deepStrictEqual(resolved, ["test/runtime"])
+  })
+
+  it("has a Node.js for every platform that one is published for", () => {
+    for (const name of Object.keys(runtime.optionalDependencies)) {
+      assert.property(lock.packages, `node_modules/${name}`)
+    }
+  })
+})
