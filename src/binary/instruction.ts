@@ -234,9 +234,9 @@ export class InstructionReader {
     this.start = start
     this.position = start + 1
     this.immediate = start + 1
-    const opcode = this.bytes[start]!
+    const opcode = this.bytes[start]
     this.opcode = opcode
-    const kind = plain[opcode]!
+    const kind = plain[opcode]
     if (kind !== NONE) this.#immediates(kind)
     if (this.position > this.#end) throw new ModuleFormatError(start, "an instruction crosses the end of its body")
     return true
@@ -268,7 +268,7 @@ export class InstructionReader {
       case F32: {
         const at = this.position
         const bytes = this.bytes
-        this.i32 = bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 24)
+        this.i32 = bytes[at] | (bytes[at + 1] << 8) | (bytes[at + 2] << 16) | (bytes[at + 3] << 24)
         this.position = at + 4
         return
       }
@@ -318,7 +318,9 @@ export class InstructionReader {
         this.index2 = this.#s33()
         return
       case FENCE:
-        if (this.#byte() !== 0) throw new ModuleFormatError(this.position - 1, "an unknown memory order of atomic.fence")
+        if (this.#byte() !== 0) {
+          throw new ModuleFormatError(this.position - 1, "an unknown memory order of atomic.fence")
+        }
         return
       default:
         throw new ModuleFormatError(this.start, `unknown opcode 0x${this.opcode.toString(16)}`)
@@ -330,20 +332,22 @@ export class InstructionReader {
     const sub = this.#u32()
     this.immediate = this.position
     this.opcode = (prefix << 12) | (sub & 0xfff)
-    const table = prefixed[prefix - 0xfb]!
+    const table = prefixed[prefix - 0xfb]
     if (sub >= table.length || table[sub] === UNKNOWN) {
       throw new ModuleFormatError(this.start, `unknown opcode 0x${prefix.toString(16)} ${sub}`)
     }
-    this.#immediates(table[sub]!)
+    this.#immediates(table[sub])
   }
 
   #byte(): number {
-    if (this.position >= this.#end) throw new ModuleFormatError(this.start, "an instruction crosses the end of its body")
-    return this.bytes[this.position++]!
+    if (this.position >= this.#end) {
+      throw new ModuleFormatError(this.start, "an instruction crosses the end of its body")
+    }
+    return this.bytes[this.position++]
   }
 
   #u32(): number {
-    const byte = this.bytes[this.position]!
+    const byte = this.bytes[this.position]
     if (byte < 0x80) {
       this.position++
       return byte
@@ -355,7 +359,7 @@ export class InstructionReader {
   }
 
   #s32(): number {
-    const byte = this.bytes[this.position]!
+    const byte = this.bytes[this.position]
     if (byte < 0x80) {
       this.position++
       return (byte << 25) >> 25
@@ -367,7 +371,7 @@ export class InstructionReader {
   }
 
   #s33(): number {
-    const byte = this.bytes[this.position]!
+    const byte = this.bytes[this.position]
     if (byte < 0x80) {
       this.position++
       return (byte << 25) >> 25
@@ -382,7 +386,7 @@ export class InstructionReader {
     const bytes = this.bytes
     const first = this.position
     let at = first
-    while (bytes[at]! >= 0x80) at++
+    while (bytes[at] >= 0x80) at++
     this.position = at + 1
     if (at - first < 9 && at < this.#end) return
     const cursor = this.#slow()
@@ -412,7 +416,7 @@ export class InstructionReader {
       this.align = align & ~0x40
       this.memory = this.#u32()
     }
-    const byte = this.bytes[this.position]!
+    const byte = this.bytes[this.position]
     if (byte < 0x80) {
       this.position++
       this.offset = byte

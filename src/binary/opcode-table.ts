@@ -55,7 +55,7 @@ export const scalarRows: ReadonlyArray<NumericRow> = [
   [0xfc000, "f:i", "i32.trunc_sat_f32_s i32.trunc_sat_f32_u"],
   [0xfc002, "d:i", "i32.trunc_sat_f64_s i32.trunc_sat_f64_u"],
   [0xfc004, "f:l", "i64.trunc_sat_f32_s i64.trunc_sat_f32_u"],
-  [0xfc006, "d:l", "i64.trunc_sat_f64_s i64.trunc_sat_f64_u"],
+  [0xfc006, "d:l", "i64.trunc_sat_f64_s i64.trunc_sat_f64_u"]
 ]
 
 /** Prefix 0xfd: vectors. Lane numbers and the bytes of a constant or shuffle are immediates, not operands. */
@@ -152,7 +152,7 @@ export const vectorRows: ReadonlyArray<NumericRow> = [
   [0xfd10b, "vvv:v", "i32x4.relaxed_laneselect i64x2.relaxed_laneselect"],
   [0xfd10d, "vv:v", "f32x4.relaxed_min f32x4.relaxed_max f64x2.relaxed_min f64x2.relaxed_max"],
   [0xfd111, "vv:v", "i16x8.relaxed_q15mulr_s i16x8.relaxed_dot_i8x16_i7x16_s"],
-  [0xfd113, "vvv:v", "i32x4.relaxed_dot_i8x16_i7x16_add_s"],
+  [0xfd113, "vvv:v", "i32x4.relaxed_dot_i8x16_i7x16_add_s"]
 ]
 
 /** Memory accesses: opcode, accessed bytes, type loaded or stored, mnemonic. */
@@ -186,7 +186,7 @@ export const loadRows: ReadonlyArray<AccessRow> = [
   [0xfd009, 4, "v", "v128.load32_splat"],
   [0xfd00a, 8, "v", "v128.load64_splat"],
   [0xfd05c, 4, "v", "v128.load32_zero"],
-  [0xfd05d, 8, "v", "v128.load64_zero"],
+  [0xfd05d, 8, "v", "v128.load64_zero"]
 ]
 
 /** Stores of a whole value. Atomic stores are not among them. */
@@ -200,7 +200,7 @@ export const storeRows: ReadonlyArray<AccessRow> = [
   [0x3c, 1, "l", "i64.store8"],
   [0x3d, 2, "l", "i64.store16"],
   [0x3e, 4, "l", "i64.store32"],
-  [0xfd00b, 16, "v", "v128.store"],
+  [0xfd00b, 16, "v", "v128.store"]
 ]
 
 /** Loads and stores of one lane of a vector. */
@@ -212,7 +212,7 @@ export const laneRows: ReadonlyArray<AccessRow> = [
   [0xfd058, 1, "v", "v128.store8_lane"],
   [0xfd059, 2, "v", "v128.store16_lane"],
   [0xfd05a, 4, "v", "v128.store32_lane"],
-  [0xfd05b, 8, "v", "v128.store64_lane"],
+  [0xfd05b, 8, "v", "v128.store64_lane"]
 ]
 
 /** Everything else: control, variables, references, tables, bulk memory, atomics. */
@@ -235,7 +235,7 @@ export const otherRows: ReadonlyArray<readonly [first: number, names: string]> =
   [0xfe010, "i32.atomic.load i64.atomic.load i32.atomic.load8_u i32.atomic.load16_u"],
   [0xfe014, "i64.atomic.load8_u i64.atomic.load16_u i64.atomic.load32_u"],
   [0xfe017, "i32.atomic.store i64.atomic.store i32.atomic.store8 i32.atomic.store16"],
-  [0xfe01b, "i64.atomic.store8 i64.atomic.store16 i64.atomic.store32"],
+  [0xfe01b, "i64.atomic.store8 i64.atomic.store16 i64.atomic.store32"]
 ]
 
 /** Atomic read-modify-write operations: seven widths each from 0xfe01e on, in this order. */

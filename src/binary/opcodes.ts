@@ -105,16 +105,19 @@ const numeric: ReadonlyArray<NumericShape | undefined> = /* @__PURE__ */ (() => 
   const table: Array<NumericShape | undefined> = new Array(slots).fill(undefined)
   for (const [first, signature, list] of [...scalarRows, ...vectorRows]) {
     const [from, to] = signature.split(":") as [string, string]
-    const operands = Array.from(from, (letter) => letters[letter]!)
+    const operands = Array.from(from, (letter) => letters[letter])
     const pops = operands.length as NumericShape["pops"]
     for (const [i, name] of list.split(" ").entries()) {
-      table[slotOf(first + i)] = { pops, type: letters[to]!, operands, traps: canTrap(name) }
+      table[slotOf(first + i)] = { pops, type: letters[to], operands, traps: canTrap(name) }
     }
   }
   return table
 })()
 
-const accesses = <A>(rows: typeof loadRows, shape: (row: (typeof loadRows)[number]) => A): ReadonlyArray<A | undefined> => {
+const accesses = <A>(
+  rows: typeof loadRows,
+  shape: (row: (typeof loadRows)[number]) => A
+): ReadonlyArray<A | undefined> => {
   const table: Array<A | undefined> = new Array(slots).fill(undefined)
   for (const row of rows) table[slotOf(row[0])] = shape(row)
   return table
@@ -122,7 +125,7 @@ const accesses = <A>(rows: typeof loadRows, shape: (row: (typeof loadRows)[numbe
 
 const wholeAccess = (row: (typeof loadRows)[number]): LoadShape => ({
   bytes: row[1] as LoadShape["bytes"],
-  type: letters[row[2]]!
+  type: letters[row[2]]
 })
 
 const loads = /* @__PURE__ */ accesses<LoadShape>(loadRows, wholeAccess)

@@ -57,20 +57,20 @@ export class ByteReader {
   /** One byte. */
   u8(): number {
     if (this.position >= this.end) this.fail("unexpected end")
-    return this.bytes[this.position++]!
+    return this.bytes[this.position++]
   }
 
   /** The next byte without consuming it. */
   peek(): number {
     if (this.position >= this.end) this.fail("unexpected end")
-    return this.bytes[this.position]!
+    return this.bytes[this.position]
   }
 
   /** Four bytes, little endian, unsigned. */
   fixed32(): number {
     const at = this.skip(4)
     const bytes = this.bytes
-    return (bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 24)) >>> 0
+    return (bytes[at] | (bytes[at + 1] << 8) | (bytes[at + 2] << 16) | (bytes[at + 3] << 24)) >>> 0
   }
 
   /** Moves `count` bytes forward and returns where they began. */

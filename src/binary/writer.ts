@@ -133,6 +133,11 @@ export class ByteWriter {
     return this
   }
 
+  /** All that another writer has written. */
+  append(other: ByteWriter): this {
+    return this.bytes(other.#buffer, 0, other.#length)
+  }
+
   /** A length-prefixed UTF-8 name. */
   name(value: string): this {
     const encoded = utf8.encode(value)
@@ -153,7 +158,7 @@ export class ByteWriter {
 
   /** A section: its id, the size of its body, the body. */
   section(id: number, body: Uint8Array | ByteWriter): this {
-    const content = body instanceof ByteWriter ? body.#buffer.subarray(0, body.#length) : body
-    return this.u8(id).u32(content.length).bytes(content)
+    this.u8(id).u32(body.length)
+    return body instanceof ByteWriter ? this.append(body) : this.bytes(body)
   }
 }
