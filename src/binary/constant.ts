@@ -39,48 +39,56 @@ const REF_FUNC = 0xd2
 const END = 0x0b
 
 /**
- * Moves behind a constant expression, which ends at its first `end`: it has no blocks.
+ * Reads constant expressions at a cursor. One object serves a whole section: a module may have 100,000 segments.
  *
  * @category decoding
  * @since 0.1.0
  */
-export const skipConstant = (reader: ByteReader): void => {
-  const code = new InstructionReader(reader.bytes, reader.position, reader.end)
-  while (code.next()) {
-    if (code.opcode === END) {
-      reader.position = code.position
-      return
-    }
-  }
-  reader.fail("a constant expression without end")
-}
+export class ConstantReader {
+  readonly #reader: ByteReader
+  readonly #code: InstructionReader
 
-/**
- * Reads a constant expression.
- *
- * @category decoding
- * @since 0.1.0
- */
-export const readConstant = (reader: ByteReader): ConstantExpression => {
-  const start = reader.position
-  skipConstant(reader)
-  const end = reader.position
-  const code = new InstructionReader(reader.bytes, start, end)
-  code.next()
-  const opcode = code.opcode
-  if (code.position !== end - 1) return { start, end, opcode: undefined }
-  switch (opcode) {
-    case I32_CONST:
-    case F32_CONST:
-      return { start, end, opcode, i32: code.i32 }
-    case I64_CONST:
-    case F64_CONST:
-      return { start, end, opcode, i64: code.i64 }
-    case GLOBAL_GET:
-      return { start, end, opcode, globalIndex: code.index }
-    case REF_FUNC:
-      return { start, end, opcode, funcIndex: code.index }
-    default:
-      return { start, end, opcode }
+  constructor(reader: ByteReader) {
+    this.#reader = reader
+    this.#code = new InstructionReader(reader.bytes, reader.position, reader.end)
+  }
+
+  /** Moves behind a constant expression, which ends at its first `end`: it has no blocks. */
+  skip(): void {
+    const code = this.#code
+    code.position = this.#reader.position
+    do {
+      if (!code.next()) this.#reader.fail("a constant expression without end")
+    } while (code.opcode !== END)
+    this.#reader.position = code.position
+  }
+
+  /** Reads a constant expression. */
+  read(): ConstantExpression {
+    const code = this.#code
+    const start = this.#reader.position
+    code.position = start
+    if (!code.next()) this.#reader.fail("a constant expression without end")
+    const { i32, index, opcode } = code
+    const i64 = opcode === I64_CONST || opcode === F64_CONST ? code.i64 : 0n
+    const second = code.position
+    this.#reader.position = start
+    this.skip()
+    const end = this.#reader.position
+    if (second !== end - 1) return { start, end, opcode: undefined }
+    switch (opcode) {
+      case I32_CONST:
+      case F32_CONST:
+        return { start, end, opcode, i32 }
+      case I64_CONST:
+      case F64_CONST:
+        return { start, end, opcode, i64 }
+      case GLOBAL_GET:
+        return { start, end, opcode, globalIndex: index }
+      case REF_FUNC:
+        return { start, end, opcode, funcIndex: index }
+      default:
+        return { start, end, opcode }
+    }
   }
 }

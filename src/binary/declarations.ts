@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import { readConstant, skipConstant } from "./constant.ts"
+import { ConstantReader } from "./constant.ts"
 import type { GlobalEntry, Limits, MemoryEntry, TableEntry, TagEntry, ValueType } from "./module.ts"
 import type { ByteReader } from "./reader.ts"
 import { readReferenceType, readValueType } from "./types.ts"
@@ -73,6 +73,7 @@ export const readTagType = (reader: ByteReader): number => {
  */
 export const decodeTables = (reader: ByteReader): TableEntry[] => {
   const count = reader.count()
+  const constants = new ConstantReader(reader)
   const tables: TableEntry[] = []
   for (let i = 0; i < count; i++) {
     const initialised = reader.peek() === 0x40
@@ -81,7 +82,7 @@ export const decodeTables = (reader: ByteReader): TableEntry[] => {
       if (reader.u8() !== 0) reader.fail("unknown table encoding", reader.position - 1)
     }
     const { elementType, limits } = readTableType(reader)
-    if (initialised) skipConstant(reader)
+    if (initialised) constants.skip()
     tables.push({ ...limits, elementType, import: undefined })
   }
   return tables
@@ -112,10 +113,11 @@ export const decodeMemories = (reader: ByteReader): MemoryEntry[] => {
  */
 export const decodeGlobals = (reader: ByteReader): GlobalEntry[] => {
   const count = reader.count()
+  const constants = new ConstantReader(reader)
   const globals: GlobalEntry[] = []
   for (let i = 0; i < count; i++) {
     const { mutable, valueType } = readGlobalType(reader)
-    globals.push({ valueType, mutable, import: undefined, init: readConstant(reader) })
+    globals.push({ valueType, mutable, import: undefined, init: constants.read() })
   }
   return globals
 }

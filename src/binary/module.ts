@@ -3,7 +3,7 @@
  *
  * {@link decodeModule} reads what surrounds the code: types, imports, declarations, exports and the extent of each
  * function body. Sections and bodies are offsets into the bytes that were given, and nothing is copied; code is
- * decoded by whoever walks it (`instruction.ts`), names when asked for.
+ * decoded by whoever walks it (`instruction.ts`), segments and names when asked for.
  *
  * The decoder checks the encoding, not validity: an engine has accepted the module, or will refuse it in its own words.
  *
@@ -246,8 +246,10 @@ export interface WasmModule {
   readonly exports: ReadonlyArray<ExportEntry>
   /** Index of the start function. */
   readonly start: number | undefined
+  /** Decoded when first asked for (a large module has 100,000), which throws where they are malformed. */
   readonly elementSegments: ReadonlyArray<ElementSegment>
   readonly elementCount: number
+  /** Decoded when first asked for, which throws where they are malformed. */
   readonly dataSegments: ReadonlyArray<DataSegment>
   /** What the data count section declares, where there is one. */
   readonly dataCount: number | undefined
@@ -273,6 +275,9 @@ const decodeBodies = (reader: ByteReader): CodeBody[] => {
   }
   return bodies
 }
+
+/** The number that the start and the data count section hold. */
+const readNumber = (reader: ByteReader): number => reader.u32()
 
 /** The imports of one kind. */
 const imported = <K extends ExternalKind>(
@@ -307,11 +312,11 @@ export const decodeModule = (bytes: Uint8Array): WasmModule => {
   const tags = decode(SectionId.tag, [], decodeTags)
   const globals = decode(SectionId.global, [], decodeGlobals)
   const exports = decode(SectionId.export, [], decodeExports)
-  const start = decode<number | undefined>(SectionId.start, undefined, (reader) => reader.u32())
-  const elementSegments = decode(SectionId.element, [], decodeElementSegments)
-  const dataCount = decode<number | undefined>(SectionId.dataCount, undefined, (reader) => reader.u32())
+  const start = decode<number | undefined>(SectionId.start, undefined, readNumber)
+  const elements = sections.find(({ id }) => id === SectionId.element)
+  const elementCount = elements === undefined ? 0 : new ByteReader(bytes, elements.start, elements.end).u32()
+  const dataCount = decode<number | undefined>(SectionId.dataCount, undefined, readNumber)
   const bodies = decode(SectionId.code, [], decodeBodies)
-  const dataSegments = decode(SectionId.data, [], decodeDataSegments)
   if (bodies.length !== functionIndices.length) {
     throw new ModuleFormatError(bytes.length, `${functionIndices.length} functions with ${bodies.length} bodies`)
   }
@@ -323,6 +328,8 @@ export const decodeModule = (bytes: Uint8Array): WasmModule => {
     functions.push({ typeIndex, import: undefined, body: bodies[i] })
   }
 
+  let elementSegments: ReadonlyArray<ElementSegment> | undefined
+  let dataSegments: ReadonlyArray<DataSegment> | undefined
   let functionNames: ReadonlyMap<number, string> | undefined
   return {
     bytes,
@@ -348,13 +355,16 @@ export const decodeModule = (bytes: Uint8Array): WasmModule => {
     tags: [...imported(imports, "tag").map((entry) => ({ typeIndex: entry.typeIndex, import: entry })), ...tags],
     exports,
     start,
-    elementSegments,
-    elementCount: elementSegments.length,
-    dataSegments,
+    get elementSegments() {
+      return elementSegments ??= decode(SectionId.element, [], decodeElementSegments)
+    },
+    elementCount,
+    get dataSegments() {
+      return dataSegments ??= decode(SectionId.data, [], decodeDataSegments)
+    },
     dataCount,
     get functionNames() {
-      functionNames ??= decodeFunctionNames(bytes, sections)
-      return functionNames
+      return functionNames ??= decodeFunctionNames(bytes, sections)
     }
   }
 }

@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import type { ConstantExpression } from "./constant.ts"
-import { readConstant, skipConstant } from "./constant.ts"
+import { ConstantReader } from "./constant.ts"
 import type { ByteReader } from "./reader.ts"
 import { readReferenceType } from "./types.ts"
 
@@ -50,14 +50,14 @@ const NOT_ACTIVE = 1
 const EXPLICIT = 2 // of an active segment: names its table; otherwise: declarative
 const EXPRESSIONS = 4
 
-const readElementSegment = (reader: ByteReader): ElementSegment => {
+const readElementSegment = (reader: ByteReader, constants: ConstantReader): ElementSegment => {
   const flags = reader.u32()
   if (flags > 7) reader.fail(`unknown element segment ${flags}`, reader.position - 1)
   const active = (flags & NOT_ACTIVE) === 0
   const explicit = (flags & EXPLICIT) !== 0
   const expressions = (flags & EXPRESSIONS) !== 0
   const tableIndex = active ? (explicit ? reader.u32() : 0) : undefined
-  const offset = active ? readConstant(reader) : undefined
+  const offset = active ? constants.read() : undefined
   if (!active || explicit) {
     if (expressions) readReferenceType(reader)
     else if (reader.u8() !== 0) reader.fail("unknown element kind", reader.position - 1)
@@ -65,7 +65,7 @@ const readElementSegment = (reader: ByteReader): ElementSegment => {
   const count = reader.count()
   const start = reader.position
   for (let i = 0; i < count; i++) {
-    if (expressions) skipConstant(reader)
+    if (expressions) constants.skip()
     else reader.skipLeb()
   }
   const mode = active ? "active" : explicit ? "declarative" : "passive"
@@ -80,17 +80,18 @@ const readElementSegment = (reader: ByteReader): ElementSegment => {
  */
 export const decodeElementSegments = (reader: ByteReader): ElementSegment[] => {
   const count = reader.count()
+  const constants = new ConstantReader(reader)
   const segments: ElementSegment[] = []
-  for (let i = 0; i < count; i++) segments.push(readElementSegment(reader))
+  for (let i = 0; i < count; i++) segments.push(readElementSegment(reader, constants))
   return segments
 }
 
-const readDataSegment = (reader: ByteReader): DataSegment => {
+const readDataSegment = (reader: ByteReader, constants: ConstantReader): DataSegment => {
   const flags = reader.u32()
   if (flags > 2) reader.fail(`unknown data segment ${flags}`, reader.position - 1)
   const active = flags !== 1
   const memoryIndex = active ? (flags === 2 ? reader.u32() : 0) : undefined
-  const offset = active ? readConstant(reader) : undefined
+  const offset = active ? constants.read() : undefined
   const length = reader.u32()
   const start = reader.skip(length)
   return { mode: active ? "active" : "passive", memoryIndex, offset, start, end: start + length }
@@ -104,7 +105,8 @@ const readDataSegment = (reader: ByteReader): DataSegment => {
  */
 export const decodeDataSegments = (reader: ByteReader): DataSegment[] => {
   const count = reader.count()
+  const constants = new ConstantReader(reader)
   const segments: DataSegment[] = []
-  for (let i = 0; i < count; i++) segments.push(readDataSegment(reader))
+  for (let i = 0; i < count; i++) segments.push(readDataSegment(reader, constants))
   return segments
 }
