@@ -1,0 +1,708 @@
+/**
+ * Builds the value graph of one loop region from the bytes between `loop` and `end`.
+ *
+ * Wasm is structured, so a single pass suffices: a loop header gets a phi for every local written inside, and the end
+ * of a block merges what its branches bring. Values from before the region are opaque entries: what is known of them
+ * is found out at run time, by the guard.
+ *
+ * @since 0.1.0
+ */
+import { InstructionReader } from "../binary/instruction.ts"
+import type { FunctionType, ValueType, WasmModule } from "../binary/module.ts"
+import { laneShape, loadShape, numericShape, storeShape } from "../binary/opcodes.ts"
+import type { Effect, EffectCode, ExitInfo, LoadInfo, Phi } from "./graph.ts"
+import { Graph, Kind } from "./graph.ts"
+import type { LoopLiveness } from "./liveness.ts"
+import type { LoopShape } from "./scan.ts"
+
+/**
+ * Why a region could not be turned into a graph.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class RegionTooLarge extends Error {
+  readonly _tag = "RegionTooLarge"
+}
+
+/**
+ * Caps on the symbolic state of one region.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface RegionLimits {
+  /** Most nodes of a graph. */
+  readonly nodes: number
+}
+
+interface Snapshot {
+  readonly block: number
+  readonly locals: Int32Array
+  readonly globals: ReadonlyMap<number, number>
+  readonly values: ReadonlyArray<number>
+  readonly kind: "jump" | "true" | "false" | "case"
+}
+
+interface Frame {
+  readonly kind: "block" | "loop" | "if"
+  readonly height: number
+  readonly params: ReadonlyArray<ValueType>
+  readonly results: ReadonlyArray<ValueType>
+  readonly branches: Array<Snapshot>
+  readonly loop: number
+  elseState: Snapshot | undefined
+}
+
+const EMPTY: FunctionType = { params: [], results: [] }
+
+/**
+ * Builds and finishes the graph of `shape`. `liveness` prunes values that nobody reads behind the loop; without it
+ * every written local counts as read.
+ *
+ * @category analysis
+ * @since 0.1.0
+ */
+export const buildRegion = (
+  module: WasmModule,
+  types: ReadonlyArray<ValueType>,
+  functionType: FunctionType,
+  shape: LoopShape,
+  liveness: LoopLiveness | undefined,
+  limits: RegionLimits
+): Graph => new Builder(module, types, functionType, shape, liveness, limits).run()
+
+class Builder {
+  readonly graph = new Graph()
+  readonly entries = new Map<number, number>()
+  readonly constants = new Map<number, number>()
+  readonly globalEntries = new Map<number, number>()
+  readonly slotOf = new Map<number, number>()
+  assigned: Array<number> = []
+  frames: Array<Frame> = []
+  stack: Array<number> = []
+  locals: Int32Array
+  globals: Map<number, number> = new Map()
+  current: number
+  reachable = true
+  /** Labels opened in unreachable code. */
+  skipped = 0
+  reader: InstructionReader
+
+  readonly module: WasmModule
+  readonly types: ReadonlyArray<ValueType>
+  readonly functionType: FunctionType
+  readonly shape: LoopShape
+  readonly liveness: LoopLiveness | undefined
+  readonly limits: RegionLimits
+
+  constructor(
+    module: WasmModule,
+    types: ReadonlyArray<ValueType>,
+    functionType: FunctionType,
+    shape: LoopShape,
+    liveness: LoopLiveness | undefined,
+    limits: RegionLimits
+  ) {
+    this.module = module
+    this.types = types
+    this.functionType = functionType
+    this.shape = shape
+    this.liveness = liveness
+    this.limits = limits
+    this.assigned = assignedLocals(module.bytes, shape.bodyStart, shape.end)
+    this.assigned.forEach((local, slot) => this.slotOf.set(local, slot))
+    this.locals = new Int32Array(this.assigned.length)
+    this.current = this.graph.newBlock()
+    this.reader = new InstructionReader(module.bytes, shape.bodyStart, shape.end)
+  }
+
+  run(): Graph {
+    this.assigned.forEach((local, slot) => this.locals[slot] = this.entry(local))
+    this.openLoop(this.blockType(this.shape.blockType), this.shape.offset, this.shape.bodyStart, this.shape.end)
+    while (this.reader.next()) this.step()
+    if (this.frames.length !== 1) throw new Error("unbalanced control in region")
+    if (this.reachable) {
+      const results = this.frames[0].results.length
+      this.leave("fallthrough", "jump", results, this.liveness === undefined ? "all" : this.liveness.after)
+    }
+    return this.graph.finish()
+  }
+
+  // --- values ------------------------------------------------------------------------------------------------
+
+  node(kind: number, op: number, a: number, b: number, c: number, type: ValueType, aux?: unknown): number {
+    if (this.graph.kind.length >= this.limits.nodes) throw new RegionTooLarge("too many values")
+    return this.graph.node(kind, op, a, b, c, type, this.current, aux)
+  }
+
+  entry(local: number): number {
+    let node = this.entries.get(local)
+    if (node === undefined) {
+      node = this.graph.node(Kind.Entry, 0, local, 0, 0, this.types[local], 0)
+      this.entries.set(local, node)
+    }
+    return node
+  }
+
+  constant(value: number): number {
+    let node = this.constants.get(value)
+    if (node === undefined) {
+      node = this.graph.node(Kind.Const32, 0, value, 0, 0, "i32", 0)
+      this.constants.set(value, node)
+    }
+    return node
+  }
+
+  opaque(type: ValueType): number {
+    return this.node(Kind.Opaque, 0, 0, 0, 0, type)
+  }
+
+  readLocal(local: number): number {
+    const slot = this.slotOf.get(local)
+    return slot === undefined ? this.entry(local) : this.locals[slot]
+  }
+
+  readGlobal(index: number): number {
+    const known = this.globals.get(index)
+    if (known !== undefined) return known
+    let node = this.globalEntries.get(index)
+    if (node === undefined) {
+      const global = this.module.globals[index]
+      const init = global.mutable || global.import !== undefined ? undefined : global.init
+      if (init?.opcode === 0x41 && init.i32 !== undefined) return this.constant(init.i32)
+      node = this.graph.node(Kind.Global, 0, index, 0, 0, global.valueType, 0)
+      this.globalEntries.set(index, node)
+    }
+    return node
+  }
+
+  pop(): number {
+    const node = this.stack.pop()
+    if (node === undefined) throw new Error("operand stack underflow")
+    return node
+  }
+
+  popMany(count: number): Array<number> {
+    return count === 0 ? [] : this.stack.splice(this.stack.length - count, count)
+  }
+
+  // --- control -----------------------------------------------------------------------------------------------
+
+  blockType(immediate: number): FunctionType {
+    if (immediate >= 0) {
+      const type = this.module.types[immediate]
+      if (type === undefined) throw new Error("block of a type that is not a function type")
+      return type
+    }
+    if (immediate === -64) return EMPTY
+    const type = ({ [-1]: "i32", [-2]: "i64", [-3]: "f32", [-4]: "f64", [-5]: "v128" } as Record<number, ValueType>)
+      [immediate]
+    return { params: [], results: [type ?? "ref"] }
+  }
+
+  snapshot(values: ReadonlyArray<number>, kind: Snapshot["kind"]): Snapshot {
+    return { block: this.current, locals: this.locals.slice(), globals: new Map(this.globals), values, kind }
+  }
+
+  openLoop(type: FunctionType, offset: number, start: number, end: number): void {
+    const { graph } = this
+    const parent = this.frames.findLast((frame) => frame.kind === "loop")?.loop ?? -1
+    const id = graph.loops.length
+    const before = this.current
+    const header = graph.newBlock()
+    graph.edge(before, header, "jump")
+    const phis: Array<number> = []
+    graph.loops.push({ id, parent, header, offset, latches: [], phis, body: new Set(), exits: [] })
+    this.current = header
+    const phi = (value: number, valueType: ValueType, local: number, global: number): number => {
+      const aux: Phi = { block: header, inputs: [{ block: before, value }], loop: id, local, global }
+      const node = this.node(Kind.Phi, 0, 0, 0, 0, valueType, aux)
+      phis.push(node)
+      return node
+    }
+    const writes = parent < 0 ? this.assigned : assignedLocals(this.module.bytes, start, end)
+    for (const local of writes) {
+      const slot = this.slotOf.get(local)!
+      this.locals[slot] = phi(this.locals[slot], this.types[local], local, -1)
+    }
+    const params = this.popMany(type.params.length)
+    params.forEach((value, index) => this.stack.push(phi(value, type.params[index], -1, -1)))
+    this.frames.push({
+      kind: "loop",
+      height: this.stack.length - params.length,
+      params: type.params,
+      results: type.results,
+      branches: [],
+      loop: id,
+      elseState: undefined
+    })
+  }
+
+  branch(depth: number, kind: Snapshot["kind"]): void {
+    const { graph } = this
+    const index = this.frames.length - 1 - depth
+    if (index < 0) {
+      const outer = depth - this.frames.length
+      // The label's arity is not known here: every operand on the stack may leave with the branch.
+      this.leave("branch", kind, this.stack.length, this.liveness === undefined ? "all" : this.liveness.atLabel(outer))
+      return
+    }
+    const frame = this.frames[index]
+    if (frame.kind === "loop") {
+      const loop = graph.loops[frame.loop]
+      graph.edge(this.current, loop.header, kind)
+      loop.latches.push(this.current)
+      const values = this.stack.slice(this.stack.length - frame.params.length)
+      const operands = loop.phis.filter((p) => graph.phi(p).local < 0)
+      for (const p of loop.phis) {
+        const info = graph.phi(p)
+        const value = info.local >= 0 ? this.locals[this.slotOf.get(info.local)!] : values[operands.indexOf(p)]
+        info.inputs.push({ block: this.current, value })
+      }
+      return
+    }
+    const count = frame.results.length
+    frame.branches.push(this.snapshot(count === 0 ? [] : this.stack.slice(this.stack.length - count), kind))
+  }
+
+  /** Records a way out of the region and the values that leave with it. */
+  leave(
+    exit: ExitInfo["kind"],
+    kind: Snapshot["kind"],
+    operands: number,
+    liveLocals: Uint32Array | "all" | undefined
+  ): void {
+    const { graph } = this
+    const block = graph.newBlock({ kind: exit, offset: this.reader.start })
+    graph.edge(this.current, block, kind)
+    for (let i = 0; i < operands; i++) graph.exitValues.push(this.stack[this.stack.length - 1 - i])
+    if (liveLocals === undefined) return
+    this.assigned.forEach((local, slot) => {
+      if (liveLocals === "all" || (liveLocals[local >>> 5] & (1 << (local & 31))) !== 0) {
+        graph.exitValues.push(this.locals[slot])
+      }
+    })
+  }
+
+  merge(incoming: ReadonlyArray<Snapshot>, results: ReadonlyArray<ValueType>): void {
+    const { graph } = this
+    if (incoming.length === 0) {
+      this.reachable = false
+      return
+    }
+    this.reachable = true
+    const first = incoming[0]
+    const block = graph.newBlock()
+    for (const one of incoming) graph.edge(one.block, block, one.kind)
+    this.current = block
+    this.locals = first.locals.slice()
+    this.globals = new Map(first.globals)
+    if (incoming.length === 1) {
+      for (const value of first.values) this.stack.push(value)
+      return
+    }
+    const phi = (pick: (s: Snapshot) => number, type: ValueType, local: number, global: number): number => {
+      const value = pick(first)
+      if (incoming.every((s) => pick(s) === value)) return value
+      const inputs = incoming.map((s) => ({ block: s.block, value: pick(s) }))
+      return this.node(Kind.Phi, 0, 0, 0, 0, type, { block, inputs, loop: -1, local, global } satisfies Phi)
+    }
+    for (let slot = 0; slot < this.assigned.length; slot++) {
+      this.locals[slot] = phi((s) => s.locals[slot], this.types[this.assigned[slot]], this.assigned[slot], -1)
+    }
+    const changed = new Set(incoming.flatMap((s) => [...s.globals.keys()]))
+    for (const index of changed) {
+      const entry = this.readGlobal(index)
+      const type = this.module.globals[index].valueType
+      this.globals.set(index, phi((s) => s.globals.get(index) ?? entry, type, -1, index))
+    }
+    results.forEach((type, index) => this.stack.push(phi((s) => s.values[index], type, -1, -1)))
+  }
+
+  twoWay(condition: number): number {
+    const block = this.graph.blocks[this.current]
+    block.condition = condition
+    block.branchOffset = this.reader.start
+    return this.current
+  }
+
+  /** Starts the block that follows a conditional branch. */
+  fallThrough(from: number): void {
+    const next = this.graph.newBlock()
+    this.graph.edge(from, next, "false")
+    this.current = next
+  }
+
+  end(): void {
+    const frame = this.frames.pop()!
+    const incoming = frame.branches
+    const count = frame.results.length
+    if (this.reachable) {
+      incoming.push(this.snapshot(count === 0 ? [] : this.stack.slice(this.stack.length - count), "jump"))
+    }
+    if (frame.elseState !== undefined) incoming.push(frame.elseState)
+    this.stack.length = frame.height
+    this.merge(incoming, frame.results)
+  }
+
+  startElse(): void {
+    const frame = this.frames[this.frames.length - 1]
+    const count = frame.results.length
+    if (this.reachable) {
+      frame.branches.push(this.snapshot(count === 0 ? [] : this.stack.slice(this.stack.length - count), "jump"))
+    }
+    this.stack.length = frame.height
+    const state = frame.elseState!
+    frame.elseState = undefined
+    this.locals = state.locals.slice()
+    this.globals = new Map(state.globals)
+    this.reachable = true
+    this.fallThrough(state.block)
+    for (const value of state.values) this.stack.push(value)
+  }
+
+  effect(code: EffectCode): void {
+    this.graph.effects.push({ code, block: this.current, position: this.reader.start } satisfies Effect)
+  }
+
+  // --- instructions ------------------------------------------------------------------------------------------
+
+  step(): void {
+    const { reader } = this
+    const opcode = reader.opcode
+    if (!this.reachable) {
+      if (opcode === 0x02 || opcode === 0x03 || opcode === 0x04) this.skipped++
+      else if (opcode === 0x0b) {
+        if (this.skipped > 0) this.skipped--
+        else this.end()
+      } else if (opcode === 0x05 && this.skipped === 0) this.startElse()
+      return
+    }
+    const numeric = numericShape(opcode)
+    if (numeric !== undefined) return this.numeric(opcode, numeric.pops, numeric.type)
+    switch (opcode) {
+      case 0x20:
+        this.stack.push(this.readLocal(reader.index))
+        return
+      case 0x21:
+        this.locals[this.slotOf.get(reader.index)!] = this.pop()
+        return
+      case 0x22:
+        this.locals[this.slotOf.get(reader.index)!] = this.stack[this.stack.length - 1]
+        return
+      case 0x41:
+        this.stack.push(this.constant(reader.i32))
+        return
+      case 0x42:
+        this.stack.push(this.node(Kind.Const64, 0, 0, 0, 0, "i64", reader.i64))
+        return
+      case 0x43:
+      case 0x44:
+        this.stack.push(this.node(Kind.ConstOther, 0, 0, 0, 0, opcode === 0x43 ? "f32" : "f64"))
+        return
+      case 0x23:
+        this.stack.push(this.readGlobal(reader.index))
+        return
+      case 0x24:
+        this.effect("global-write")
+        this.globals.set(reader.index, this.pop())
+        return
+      case 0x1a:
+        this.pop()
+        return
+      case 0x1b:
+      case 0x1c: {
+        const condition = this.pop()
+        const otherwise = this.pop()
+        const chosen = this.pop()
+        this.stack.push(this.node(Kind.Select, 0, chosen, otherwise, condition, this.graph.type[chosen]))
+        return
+      }
+      case 0x01:
+        return
+      case 0x00:
+        this.graph.blocks[this.current].traps = true
+        this.reachable = false
+        return
+      default:
+        if (opcode <= 0x0f) return this.control(opcode)
+        return this.other(opcode)
+    }
+  }
+
+  control(opcode: number): void {
+    const { reader } = this
+    switch (opcode) {
+      case 0x02: {
+        const type = this.blockType(reader.blockType)
+        this.frames.push(this.frame("block", type, undefined))
+        return
+      }
+      case 0x03:
+        return this.openLoop(
+          this.blockType(reader.blockType),
+          reader.start,
+          reader.position,
+          matchingEnd(this.module.bytes, reader.position, this.shape.end)
+        )
+      case 0x04: {
+        const condition = this.pop()
+        const type = this.blockType(reader.blockType)
+        const from = this.twoWay(condition)
+        const params = this.stack.slice(this.stack.length - type.params.length)
+        this.frames.push(this.frame("if", type, this.snapshot(type.params.length === 0 ? [] : params, "false")))
+        const next = this.graph.newBlock()
+        this.graph.edge(from, next, "true")
+        this.current = next
+        return
+      }
+      case 0x05:
+        return this.startElse()
+      case 0x0b:
+        return this.end()
+      case 0x0c:
+        this.branch(reader.index, "jump")
+        this.reachable = false
+        return
+      case 0x0d: {
+        const from = this.twoWay(this.pop())
+        this.branch(reader.index, "true")
+        this.fallThrough(from)
+        return
+      }
+      case 0x0e: {
+        this.graph.exitValues.push(this.pop())
+        for (const depth of new Set(reader.targets!)) this.branch(depth, "case")
+        this.reachable = false
+        return
+      }
+      case 0x0f:
+        this.leave("return", "jump", this.functionType.results.length, undefined)
+        this.reachable = false
+        return
+      default:
+        throw new RegionTooLarge(`control instruction 0x${opcode.toString(16)}`)
+    }
+  }
+
+  frame(kind: "block" | "if", type: FunctionType, elseState: Snapshot | undefined): Frame {
+    return {
+      kind,
+      height: this.stack.length - type.params.length,
+      params: type.params,
+      results: type.results,
+      branches: [],
+      loop: -1,
+      elseState
+    }
+  }
+
+  numeric(opcode: number, pops: number, type: ValueType): void {
+    const c = pops > 2 ? this.pop() : 0
+    const b = pops > 1 ? this.pop() : 0
+    const a = pops > 0 ? this.pop() : 0
+    const { graph } = this
+    if (graph.isConst32(a) && graph.isConst32(b)) {
+      const folded = foldI32(opcode, graph.a[a], graph.a[b])
+      if (folded !== undefined) {
+        this.stack.push(this.constant(folded))
+        return
+      }
+    }
+    const node = pops === 0
+      ? this.node(Kind.ConstOther, opcode, 0, 0, 0, type)
+      : this.node(Kind.Op, opcode, a, b, c, type)
+    if (isTrapping(opcode)) graph.trapping.push(node)
+    this.stack.push(node)
+  }
+
+  other(opcode: number): void {
+    const { graph, reader } = this
+    const load = loadShape(opcode)
+    if (load !== undefined) {
+      if (reader.memory !== 0) this.effect("other-memory")
+      return this.load(opcode, load.bytes, load.type)
+    }
+    const store = storeShape(opcode)
+    const lane = laneShape(opcode)
+    if (store !== undefined || (lane !== undefined && lane.store)) {
+      if (reader.memory !== 0) this.effect("other-memory")
+      const value = this.pop()
+      const address = this.pop()
+      const bytes = (store ?? lane)!.bytes
+      graph.accesses.push({
+        kind: "store",
+        address,
+        offset: reader.offset,
+        bytes,
+        block: this.current,
+        node: value,
+        position: reader.start
+      })
+      return
+    }
+    if (lane !== undefined) {
+      if (reader.memory !== 0) this.effect("other-memory")
+      const vector = this.pop()
+      this.load(opcode, lane.bytes, "v128")
+      // The lane load keeps the other lanes of its vector operand.
+      graph.b[this.stack[this.stack.length - 1]] = vector
+      return
+    }
+    if (opcode >= 0xfe000 && opcode < 0xff000) return this.atomic(opcode)
+    switch (opcode) {
+      case 0x10:
+      case 0x12:
+        return this.call(this.module.types[this.module.functions[reader.index].typeIndex], opcode === 0x12, "call")
+      case 0x11:
+      case 0x13:
+        this.pop()
+        return this.call(this.module.types[reader.index], opcode === 0x13, "call-indirect")
+      case 0x3f:
+        if (reader.memory !== 0) this.effect("other-memory")
+        this.stack.push(this.node(Kind.MemorySize, 0, 0, 0, 0, "i32"))
+        return
+      case 0x40:
+        return this.opaqueStep("memory-grow", 1, "i32")
+      case 0xfc008:
+      case 0xfc00a:
+      case 0xfc00b:
+        return this.opaqueStep("bulk-memory", 3, undefined)
+      case 0xfc009:
+        return this.opaqueStep("bulk-memory", 0, undefined)
+      case 0xfc00c:
+      case 0xfc00e:
+      case 0xfc011:
+        return this.opaqueStep("table", 3, undefined)
+      case 0xfc00d:
+        return this.opaqueStep("table", 0, undefined)
+      case 0xfc00f:
+        return this.opaqueStep("table", 2, "i32")
+      case 0xfc010:
+        return this.opaqueStep("table", 0, "i32")
+      case 0x25:
+        return this.opaqueStep("table", 1, "ref")
+      case 0x26:
+        return this.opaqueStep("table", 2, undefined)
+      case 0xd0:
+      case 0xd2:
+        return this.opaqueStep("reference", 0, "ref")
+      case 0xd1:
+        return this.opaqueStep("reference", 1, "i32")
+      default:
+        throw new RegionTooLarge(`instruction 0x${opcode.toString(16)}`)
+    }
+  }
+
+  load(opcode: number, bytes: number, type: ValueType): void {
+    const { graph, reader } = this
+    const address = this.pop()
+    const info: LoadInfo = { offset: reader.offset, bytes }
+    const node = this.node(Kind.Load, opcode, address, 0, 0, type, info)
+    graph.accesses.push({
+      kind: "load",
+      address,
+      offset: reader.offset,
+      bytes,
+      block: this.current,
+      node,
+      position: reader.start
+    })
+    this.stack.push(node)
+  }
+
+  call(type: FunctionType | undefined, tail: boolean, code: EffectCode): void {
+    if (type === undefined) throw new RegionTooLarge("call of a type that is not a function type")
+    this.popMany(type.params.length)
+    this.effect(tail ? "tail-call" : code)
+    for (const [index, global] of this.module.globals.entries()) {
+      if (global.mutable && this.globalEntries.has(index)) this.globals.set(index, this.opaque(global.valueType))
+    }
+    if (tail) {
+      this.reachable = false
+      return
+    }
+    for (const result of type.results) this.stack.push(this.opaque(result))
+  }
+
+  opaqueStep(code: EffectCode, pops: number, result: ValueType | undefined): void {
+    this.popMany(pops)
+    this.effect(code)
+    if (result !== undefined) this.stack.push(this.opaque(result))
+  }
+
+  /** Operand counts of the threads proposal: notify/wait, loads, stores, read-modify-write, compare-exchange. */
+  atomic(opcode: number): void {
+    const sub = opcode & 0xfff
+    const wide = (narrow: boolean): ValueType => (narrow ? "i64" : "i32")
+    if (sub === 3) return this.opaqueStep("atomic", 0, undefined)
+    if (sub === 0) return this.opaqueStep("atomic", 2, "i32")
+    if (sub === 1 || sub === 2) return this.opaqueStep("atomic", 3, "i32")
+    if (sub >= 0x10 && sub <= 0x16) return this.opaqueStep("atomic", 1, wide(sub === 0x11 || sub >= 0x14))
+    if (sub >= 0x17 && sub <= 0x1d) return this.opaqueStep("atomic", 2, undefined)
+    const kind = (sub - 0x1e) % 7
+    return this.opaqueStep("atomic", sub >= 0x48 ? 3 : 2, wide(kind === 1 || kind >= 4))
+  }
+}
+
+/** Locals written between two offsets, ascending. */
+const assignedLocals = (bytes: Uint8Array, start: number, end: number): Array<number> => {
+  const reader = new InstructionReader(bytes, start, end)
+  const found = new Set<number>()
+  let depth = 0
+  while (reader.next()) {
+    const opcode = reader.opcode
+    if (opcode === 0x21 || opcode === 0x22) found.add(reader.index)
+    else if (opcode === 0x02 || opcode === 0x03 || opcode === 0x04) depth++
+    else if (opcode === 0x0b && depth-- === 0) break
+  }
+  return [...found].sort((x, y) => x - y)
+}
+
+/** Offset of the `end` that closes a block whose first inner instruction is at `start`. */
+const matchingEnd = (bytes: Uint8Array, start: number, limit: number): number => {
+  const reader = new InstructionReader(bytes, start, limit)
+  let depth = 0
+  while (reader.next()) {
+    const opcode = reader.opcode
+    if (opcode === 0x02 || opcode === 0x03 || opcode === 0x04) depth++
+    else if (opcode === 0x0b && depth-- === 0) return reader.start
+  }
+  return limit
+}
+
+const foldI32 = (opcode: number, x: number, y: number): number | undefined => {
+  switch (opcode) {
+    case 0x6a:
+      return (x + y) | 0
+    case 0x6b:
+      return (x - y) | 0
+    case 0x6c:
+      return Math.imul(x, y)
+    case 0x71:
+      return x & y
+    case 0x72:
+      return x | y
+    case 0x73:
+      return x ^ y
+    case 0x74:
+      return x << (y & 31)
+    case 0x75:
+      return x >> (y & 31)
+    case 0x76:
+      return (x >>> (y & 31)) | 0
+    default:
+      return undefined
+  }
+}
+
+/**
+ * Numeric instructions that can trap: integer division and remainder, float-to-integer truncation.
+ *
+ * @category analysis
+ * @since 0.1.0
+ */
+export const isTrapping = (opcode: number): boolean =>
+  (opcode >= 0x6d && opcode <= 0x70) || (opcode >= 0x7f && opcode <= 0x82) ||
+  (opcode >= 0xa8 && opcode <= 0xab) || (opcode >= 0xae && opcode <= 0xb1)

@@ -1,0 +1,161 @@
+/**
+ * Footprints: where a loop reads and writes, as groups of addresses that move alike.
+ *
+ * @since 0.1.0
+ */
+import type { Access } from "./graph.ts"
+import type { Induction } from "./induction.ts"
+import { isVarying } from "./induction.ts"
+import type { Polynomial } from "./polynomial.ts"
+import { fingerprint, isConstant, linearIn, mentions } from "./polynomial.ts"
+
+/**
+ * A part of an address that varies inside one iteration of the split loop.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Spread {
+  /** `J<id>` (0 … `T<id>`) or `R<id>` (a numeric range). */
+  readonly symbol: string
+  /** Invariant factor. */
+  readonly coefficient: Polynomial
+}
+
+/**
+ * Accesses whose addresses differ by constants. In iteration `i` they lie in
+ * `base + coefficient·i + spreads + [low, high)`; the address operands alone in `… + [addressLow, addressHigh]`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface AccessGroup {
+  readonly id: number
+  readonly kind: "load" | "store"
+  readonly base: Polynomial
+  readonly coefficient: Polynomial
+  readonly spreads: ReadonlyArray<Spread>
+  low: number
+  high: number
+  addressLow: number
+  addressHigh: number
+  /** Code offsets of the members. */
+  readonly positions: Array<number>
+}
+
+/**
+ * An access that the analysis cannot place.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface UnknownAccess {
+  readonly access: Access
+  readonly reason: "unknown-load" | "unknown-store" | "same-address-store" | "inner-trip"
+}
+
+/**
+ * Everything loop 0 touches.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Footprint {
+  readonly groups: ReadonlyArray<AccessGroup>
+  readonly unknown: ReadonlyArray<UnknownAccess>
+}
+
+/** Members further apart than this never share a group (bytes). */
+const MAXIMUM_GAP = 256
+
+/** Varying parts of one address; more would overflow the guard's 64-bit arithmetic. */
+const MAXIMUM_SPREADS = 2
+
+/**
+ * Groups the accesses of loop 0.
+ *
+ * @category analysis
+ * @since 0.1.0
+ */
+export const footprint = (induction: Induction): Footprint => {
+  const { graph } = induction
+  const body = graph.loops[0].body
+  const groups: Array<AccessGroup> = []
+  const unknown: Array<UnknownAccess> = []
+  for (const access of graph.accesses) {
+    if (!body.has(access.block)) continue
+    const refused = access.kind === "load" ? "unknown-load" : "unknown-store"
+    const address = induction.at(access.address, access.block)
+    const parts = address === undefined ? undefined : split(induction, address)
+    if (parts === undefined) unknown.push({ access, reason: refused })
+    else if (parts === "inner-trip") unknown.push({ access, reason: "inner-trip" })
+    else if (access.kind === "store" && isConstant(parts.coefficient) && parts.coefficient.constant === 0) {
+      unknown.push({ access, reason: "same-address-store" })
+    } else place(groups, access, parts)
+  }
+  return { groups, unknown }
+}
+
+interface Parts {
+  readonly base: Polynomial
+  readonly coefficient: Polynomial
+  readonly spreads: ReadonlyArray<Spread>
+}
+
+const split = (induction: Induction, address: Polynomial): Parts | "inner-trip" | undefined => {
+  const own = linearIn(address, "J0")
+  if (own === undefined || mentions(own.coefficient, isVarying)) return undefined
+  let rest = own.rest
+  const spreads: Array<Spread> = []
+  const names = new Set<string>()
+  for (const term of rest.terms.values()) for (const s of term.symbols) if (isVarying(s)) names.add(s)
+  for (const name of [...names].sort()) {
+    if (name.startsWith("P")) return undefined
+    if (name.startsWith("J")) {
+      const trip = induction.trip(Number(name.slice(1)))
+      if (trip === undefined || !induction.isInvariantTrip(trip)) return "inner-trip"
+    }
+    const parts = linearIn(rest, name)
+    if (parts === undefined || mentions(parts.coefficient, isVarying)) return undefined
+    spreads.push({ symbol: name, coefficient: parts.coefficient })
+    rest = parts.rest
+  }
+  return spreads.length > MAXIMUM_SPREADS ? undefined : { base: rest, coefficient: own.coefficient, spreads }
+}
+
+const place = (groups: Array<AccessGroup>, access: Access, parts: Parts): void => {
+  const end = access.offset + access.bytes
+  const key = groupKey(parts)
+  for (const group of groups) {
+    if (group.kind !== access.kind || groupKey(group) !== key) continue
+    const delta = (parts.base.constant - group.base.constant) | 0
+    const low = delta + access.offset
+    const high = delta + end
+    if (low > group.high + MAXIMUM_GAP || high < group.low - MAXIMUM_GAP) continue
+    group.low = Math.min(group.low, low)
+    group.high = Math.max(group.high, high)
+    group.addressLow = Math.min(group.addressLow, delta)
+    group.addressHigh = Math.max(group.addressHigh, delta)
+    group.positions.push(access.position)
+    return
+  }
+  groups.push({
+    id: groups.length,
+    kind: access.kind,
+    base: parts.base,
+    coefficient: parts.coefficient,
+    spreads: parts.spreads,
+    low: access.offset,
+    high: end,
+    addressLow: 0,
+    addressHigh: 0,
+    positions: [access.position]
+  })
+}
+
+const groupKey = (parts: Parts): string =>
+  [
+    fingerprint(parts.base, false),
+    fingerprint(parts.coefficient),
+    ...parts.spreads.map((s) => `${s.symbol}:${fingerprint(s.coefficient)}`)
+  ].join("|")

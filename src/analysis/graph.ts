@@ -1,0 +1,332 @@
+/**
+ * The value graph of one loop region: static single assignment over the locals and globals of the region, with a
+ * control-flow graph of basic blocks beside it.
+ *
+ * Nodes live in parallel arrays indexed by a node id; id 0 is "no node". Blocks are records. The graph is built by
+ * `build.ts` and only read afterwards.
+ *
+ * @since 0.1.0
+ */
+import type { ValueType } from "../binary/module.ts"
+
+/** Kinds of value nodes. @category model @since 0.1.0 */
+export const Kind = {
+  /** A local as it is when the region is entered; `a` = local index. */
+  Entry: 1,
+  /** An i32 constant; `a` = value. */
+  Const32: 2,
+  /** An i64 constant; `aux` = bigint. */
+  Const64: 3,
+  /** A float or vector constant, opaque to the analysis. */
+  ConstOther: 4,
+  /** A merge of values; `aux` = {@link Phi}. */
+  Phi: 5,
+  /** A pure numeric instruction; `op` = opcode, operands `a`, `b`, `c`. */
+  Op: 6,
+  /** A load from memory 0; `op` = opcode, `a` = address, `aux` = {@link LoadInfo}. */
+  Load: 7,
+  /** A global as it is when the region is entered; `a` = global index. */
+  Global: 8,
+  /** `select`; operands `a` (when true), `b`, condition `c`. */
+  Select: 9,
+  /** `memory.size` of memory 0. */
+  MemorySize: 10,
+  /** A value the analysis knows nothing about (a call's result, a reference). */
+  Opaque: 11
+} as const
+
+/** A merge of values at a block. @category model @since 0.1.0 */
+export interface Phi {
+  /** Block the merge stands in. */
+  readonly block: number
+  /** One value a predecessor, in the order of `Block.preds`. */
+  readonly inputs: Array<{ readonly block: number; readonly value: number }>
+  /** Loop id when the block is a loop header, else -1. */
+  readonly loop: number
+  /** Local (or -1) and global (or -1) whose value this is; both -1 for an operand-stack value. */
+  readonly local: number
+  readonly global: number
+}
+
+/** Immediate facts of a load. @category model @since 0.1.0 */
+export interface LoadInfo {
+  readonly offset: number
+  readonly bytes: number
+}
+
+/** How control leaves a block. @category model @since 0.1.0 */
+export interface Edge {
+  readonly to: number
+  /** `true`/`false`: sides of a two-way branch. */
+  readonly kind: "jump" | "true" | "false" | "case"
+}
+
+/** A basic block. @category model @since 0.1.0 */
+export interface Block {
+  readonly id: number
+  readonly preds: Array<number>
+  readonly succs: Array<Edge>
+  /** Condition node of a two-way branch, 0 when there is none. */
+  condition: number
+  /** Offset of the branching instruction in the module, 0 when there is none. */
+  branchOffset: number
+  /** True for a pseudo block that stands for leaving the region. */
+  readonly exit: ExitInfo | undefined
+  /** True when the block ends in `unreachable`. */
+  traps: boolean
+}
+
+/** A way out of the region. @category model @since 0.1.0 */
+export interface ExitInfo {
+  readonly kind: "branch" | "return" | "fallthrough"
+  /** Offset of the instruction that leaves. */
+  readonly offset: number
+}
+
+/** One access to memory 0 (or an access the analysis cannot describe). @category model @since 0.1.0 */
+export interface Access {
+  readonly kind: "load" | "store"
+  readonly address: number
+  /** Static offset of the memarg. */
+  readonly offset: number
+  readonly bytes: number
+  readonly block: number
+  /** Load node, or the stored value's node. */
+  readonly node: number
+  /** Offset of the instruction in the module. */
+  readonly position: number
+}
+
+/** Something in a block that a chunk may not do. @category model @since 0.1.0 */
+export interface Effect {
+  readonly code: EffectCode
+  readonly block: number
+  readonly position: number
+}
+
+/** What kind of effect. @category model @since 0.1.0 */
+export type EffectCode =
+  | "call"
+  | "call-indirect"
+  | "global-write"
+  | "memory-grow"
+  | "atomic"
+  | "bulk-memory"
+  | "table"
+  | "exception"
+  | "reference"
+  | "other-memory"
+  | "tail-call"
+  | "unknown-instruction"
+
+/** A loop of the region (0 is the region's own loop). @category model @since 0.1.0 */
+export interface Loop {
+  readonly id: number
+  readonly parent: number
+  readonly header: number
+  /** Offset of the `loop` instruction. */
+  readonly offset: number
+  readonly latches: Array<number>
+  /** Header phis. */
+  readonly phis: Array<number>
+  /** Blocks of the natural loop; filled by {@link Graph.finish}. */
+  body: Set<number>
+  /** Edges that leave the natural loop. */
+  exits: Array<{ readonly from: number; readonly edge: Edge }>
+}
+
+/**
+ * The graph. @category model @since 0.1.0
+ */
+export class Graph {
+  readonly kind: Array<number> = [0]
+  readonly op: Array<number> = [0]
+  readonly a: Array<number> = [0]
+  readonly b: Array<number> = [0]
+  readonly c: Array<number> = [0]
+  readonly type: Array<ValueType> = ["i32"]
+  readonly block: Array<number> = [0]
+  readonly aux: Array<unknown> = [undefined]
+  readonly blocks: Array<Block> = []
+  readonly loops: Array<Loop> = []
+  readonly accesses: Array<Access> = []
+  readonly effects: Array<Effect> = []
+  /** Trap-capable operations: division, remainder, float-to-integer truncation. */
+  readonly trapping: Array<number> = []
+  /** Values that leave the region: operands and live locals at exits. */
+  readonly exitValues: Array<number> = []
+  /** Immediate dominator of each block, -1 when unreachable. */
+  idom: Int32Array = new Int32Array(0)
+  /** Reverse post-order number of each block, -1 when unreachable. */
+  order: Int32Array = new Int32Array(0)
+  /** Innermost natural loop of each block, -1 outside. */
+  inner: Int32Array = new Int32Array(0)
+  /** 1 where a node's value can matter. */
+  live: Uint8Array = new Uint8Array(0)
+
+  /** Adds a node and returns its id. */
+  node(kind: number, op: number, a: number, b: number, c: number, type: ValueType, block: number, aux?: unknown): number {
+    const id = this.kind.length
+    this.kind.push(kind)
+    this.op.push(op)
+    this.a.push(a)
+    this.b.push(b)
+    this.c.push(c)
+    this.type.push(type)
+    this.block.push(block)
+    this.aux.push(aux)
+    return id
+  }
+
+  /** Adds a block and returns its id. */
+  newBlock(exit?: ExitInfo): number {
+    const id = this.blocks.length
+    this.blocks.push({ id, preds: [], succs: [], condition: 0, branchOffset: 0, exit, traps: false })
+    return id
+  }
+
+  /** Adds an edge. */
+  edge(from: number, to: number, kind: Edge["kind"]): void {
+    this.blocks[from].succs.push({ to, kind })
+    this.blocks[to].preds.push(from)
+  }
+
+  /** The phi record of a phi node. */
+  phi(node: number): Phi {
+    return this.aux[node] as Phi
+  }
+
+  /** True when block `x` dominates block `y`. */
+  dominates(x: number, y: number): boolean {
+    while (this.order[y] > this.order[x]) y = this.idom[y]
+    return x === y
+  }
+
+  /** True when the node is an i32 constant. */
+  isConst32(node: number): boolean {
+    return this.kind[node] === Kind.Const32
+  }
+
+  /** Orders blocks, computes dominators, natural loops and liveness. Call once, when everything is added. */
+  finish(): this {
+    this.#orderBlocks()
+    this.#dominators()
+    this.#naturalLoops()
+    this.#markLive()
+    return this
+  }
+
+  #orderBlocks(): void {
+    const count = this.blocks.length
+    const seen = new Uint8Array(count)
+    const post: Array<number> = []
+    const stack: Array<[number, number]> = [[0, 0]]
+    seen[0] = 1
+    while (stack.length > 0) {
+      const top = stack[stack.length - 1]
+      const succs = this.blocks[top[0]].succs
+      if (top[1] < succs.length) {
+        const next = succs[top[1]++].to
+        if (seen[next] === 0) {
+          seen[next] = 1
+          stack.push([next, 0])
+        }
+      } else {
+        post.push(top[0])
+        stack.pop()
+      }
+    }
+    this.order = new Int32Array(count).fill(-1)
+    post.reverse().forEach((block, index) => this.order[block] = index)
+  }
+
+  #dominators(): void {
+    const { order } = this
+    const sorted = this.blocks.map((b) => b.id).filter((id) => order[id] >= 0).sort((x, y) => order[x] - order[y])
+    const idom = new Int32Array(this.blocks.length).fill(-1)
+    idom[0] = 0
+    const meet = (x: number, y: number): number => {
+      while (x !== y) {
+        while (order[x] > order[y]) x = idom[x]
+        while (order[y] > order[x]) y = idom[y]
+      }
+      return x
+    }
+    for (let changed = true; changed;) {
+      changed = false
+      for (const block of sorted) {
+        if (block === 0) continue
+        let next = -1
+        for (const pred of this.blocks[block].preds) {
+          if (order[pred] >= 0 && idom[pred] >= 0) next = next < 0 ? pred : meet(pred, next)
+        }
+        if (next >= 0 && idom[block] !== next) {
+          idom[block] = next
+          changed = true
+        }
+      }
+    }
+    this.idom = idom
+  }
+
+  #naturalLoops(): void {
+    this.inner = new Int32Array(this.blocks.length).fill(-1)
+    for (const loop of this.loops) {
+      const work = loop.latches.filter((b) => this.order[b] >= 0)
+      loop.body = new Set(work.length === 0 ? [] : [loop.header, ...work])
+      while (work.length > 0) {
+        const block = work.pop()!
+        if (block === loop.header) continue
+        for (const pred of this.blocks[block].preds) {
+          if (this.order[pred] >= 0 && !loop.body.has(pred)) {
+            loop.body.add(pred)
+            work.push(pred)
+          }
+        }
+      }
+      loop.exits = []
+      for (const from of loop.body) {
+        for (const edge of this.blocks[from].succs) if (!loop.body.has(edge.to)) loop.exits.push({ from, edge })
+      }
+    }
+    // Loops are recorded outermost first, so a later one overwrites with the more deeply nested.
+    for (const loop of this.loops) for (const block of loop.body) this.inner[block] = loop.id
+  }
+
+  #markLive(): void {
+    const live = new Uint8Array(this.kind.length)
+    const work: Array<number> = []
+    const add = (node: number): void => {
+      if (node > 0 && live[node] === 0) {
+        live[node] = 1
+        work.push(node)
+      }
+    }
+    for (const access of this.accesses) {
+      if (this.order[access.block] < 0) continue
+      add(access.address)
+      if (access.kind === "store") add(access.node)
+    }
+    for (const node of this.trapping) {
+      add(this.a[node])
+      add(this.b[node])
+    }
+    for (const node of this.exitValues) add(node)
+    for (const block of this.blocks) if (block.condition > 0) add(block.condition)
+    while (work.length > 0) {
+      const node = work.pop()!
+      switch (this.kind[node]) {
+        case Kind.Phi:
+          for (const input of this.phi(node).inputs) if (this.order[input.block] >= 0) add(input.value)
+          break
+        case Kind.Op:
+        case Kind.Select:
+        case Kind.Load:
+          add(this.a[node])
+          add(this.b[node])
+          add(this.c[node])
+      }
+    }
+    this.live = live
+  }
+}
