@@ -127,9 +127,9 @@ export const cpuBudget = (): CpuBudget => {
   const allowed = allowedCpus()
   const quota = cpuQuota()
   const bounds: ReadonlyArray<readonly [number, string]> = [
-    [Os.availableParallelism(), "CPUs of this machine"],
     [allowed?.length ?? Number.POSITIVE_INFINITY, "CPUs allowed to this thread"],
-    [quota === undefined ? Number.POSITIVE_INFINITY : Math.floor(quota), "CPU quota of the control group"]
+    [quota === undefined ? Number.POSITIVE_INFINITY : Math.floor(quota), "CPU quota of the control group"],
+    [Os.availableParallelism(), "CPUs that Node.js reports"]
   ]
   const [width, name] = bounds.reduce((least, bound) => bound[0] < least[0] ? bound : least)
   return { width: Math.max(1, width), allowed, quota, bound: `${name}: ${width}` }
