@@ -407,15 +407,12 @@ export class InstructionReader {
     return cursor
   }
 
+  /** Alignment exponent (bit 6: a memory index follows) and offset; other bits belong to encodings not known here. */
   #memarg(): void {
-    const align = this.#u32()
-    if ((align & 0x40) === 0) {
-      this.align = align
-      this.memory = 0
-    } else {
-      this.align = align & ~0x40
-      this.memory = this.#u32()
-    }
+    const flags = this.#u32()
+    if (flags >= 0x80 || (flags & 0x20) !== 0) throw new ModuleFormatError(this.immediate, `unknown alignment ${flags}`)
+    this.align = flags & 0x1f
+    this.memory = (flags & 0x40) === 0 ? 0 : this.#u32()
     const byte = this.bytes[this.position]
     if (byte < 0x80) {
       this.position++

@@ -9,10 +9,20 @@
  * @since 0.1.0
  */
 
-/** Opcodes that take `operands`, give one result and touch nothing else. */
+/**
+ * Consecutive instructions that take operands, give one result and touch nothing else.
+ *
+ * @category types
+ * @since 0.1.0
+ */
 export type NumericRow = readonly [first: number, signature: `${string}:${"i" | "l" | "f" | "d" | "v"}`, names: string]
 
-/** Plain and prefixed (0xfc) numeric instructions. */
+/**
+ * Plain and prefixed (0xfc) numeric instructions.
+ *
+ * @category metadata
+ * @since 0.1.0
+ */
 export const scalarRows: ReadonlyArray<NumericRow> = [
   [0x41, ":i", "i32.const"],
   [0x42, ":l", "i64.const"],
@@ -58,7 +68,12 @@ export const scalarRows: ReadonlyArray<NumericRow> = [
   [0xfc006, "d:l", "i64.trunc_sat_f64_s i64.trunc_sat_f64_u"]
 ]
 
-/** Prefix 0xfd: vectors. Lane numbers and the bytes of a constant or shuffle are immediates, not operands. */
+/**
+ * Prefix 0xfd: vectors. Lane numbers and the bytes of a constant or shuffle are immediates, not operands.
+ *
+ * @category metadata
+ * @since 0.1.0
+ */
 export const vectorRows: ReadonlyArray<NumericRow> = [
   [0xfd00c, ":v", "v128.const"],
   [0xfd00d, "vv:v", "i8x16.shuffle i8x16.swizzle"],
@@ -155,10 +170,20 @@ export const vectorRows: ReadonlyArray<NumericRow> = [
   [0xfd113, "vvv:v", "i32x4.relaxed_dot_i8x16_i7x16_add_s"]
 ]
 
-/** Memory accesses: opcode, accessed bytes, type loaded or stored, mnemonic. */
+/**
+ * A memory access: opcode, accessed bytes, type loaded or stored, mnemonic.
+ *
+ * @category types
+ * @since 0.1.0
+ */
 export type AccessRow = readonly [opcode: number, bytes: number, type: "i" | "l" | "f" | "d" | "v", name: string]
 
-/** Loads of a whole value. Atomic loads are not among them. */
+/**
+ * Loads of a whole value. Atomic loads are not among them.
+ *
+ * @category metadata
+ * @since 0.1.0
+ */
 export const loadRows: ReadonlyArray<AccessRow> = [
   [0x28, 4, "i", "i32.load"],
   [0x29, 8, "l", "i64.load"],
@@ -189,7 +214,12 @@ export const loadRows: ReadonlyArray<AccessRow> = [
   [0xfd05d, 8, "v", "v128.load64_zero"]
 ]
 
-/** Stores of a whole value. Atomic stores are not among them. */
+/**
+ * Stores of a whole value. Atomic stores are not among them.
+ *
+ * @category metadata
+ * @since 0.1.0
+ */
 export const storeRows: ReadonlyArray<AccessRow> = [
   [0x36, 4, "i", "i32.store"],
   [0x37, 8, "l", "i64.store"],
@@ -203,7 +233,12 @@ export const storeRows: ReadonlyArray<AccessRow> = [
   [0xfd00b, 16, "v", "v128.store"]
 ]
 
-/** Loads and stores of one lane of a vector. */
+/**
+ * Loads and stores of one lane of a vector.
+ *
+ * @category metadata
+ * @since 0.1.0
+ */
 export const laneRows: ReadonlyArray<AccessRow> = [
   [0xfd054, 1, "v", "v128.load8_lane"],
   [0xfd055, 2, "v", "v128.load16_lane"],
@@ -215,7 +250,12 @@ export const laneRows: ReadonlyArray<AccessRow> = [
   [0xfd05b, 8, "v", "v128.store64_lane"]
 ]
 
-/** Everything else: control, variables, references, tables, bulk memory, atomics. */
+/**
+ * Everything else: control, variables, references, tables, bulk memory, atomics.
+ *
+ * @category metadata
+ * @since 0.1.0
+ */
 export const otherRows: ReadonlyArray<readonly [first: number, names: string]> = [
   [0x00, "unreachable nop block loop if else try catch throw rethrow throw_ref end br br_if br_table return"],
   [0x10, "call call_indirect return_call return_call_indirect call_ref return_call_ref"],
@@ -238,5 +278,10 @@ export const otherRows: ReadonlyArray<readonly [first: number, names: string]> =
   [0xfe01b, "i64.atomic.store8 i64.atomic.store16 i64.atomic.store32"]
 ]
 
-/** Atomic read-modify-write operations: seven widths each from 0xfe01e on, in this order. */
+/**
+ * Atomic read-modify-write operations: seven widths each from 0xfe01e on, in this order.
+ *
+ * @category metadata
+ * @since 0.1.0
+ */
 export const atomicOperations = "add sub and or xor xchg cmpxchg"
