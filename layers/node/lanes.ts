@@ -1,0 +1,339 @@
+/**
+ * Lanes on Node.js: worker threads that never load anything of the program, bound to CPUs of their own where the
+ * system allows, and reached through control words.
+ *
+ * @since 0.1.0
+ */
+import type { ResourceLimits } from "node:worker_threads"
+import { makeControl, MAXIMUM_LANES, SPIN_MICROSECONDS } from "../../src/lane/control.ts"
+import type { JoinResult, Kernel, LaneGroup, LanesReport, MappedMemory } from "../../src/lane/lanes.ts"
+import type { LaneMessage } from "../../src/lane/runner.ts"
+import { Placement } from "./affinity.ts"
+import { type CpuBudget, cpuBudget } from "./cpu.ts"
+import { acquireCredits, type Credits } from "./credits.ts"
+import { probeNative } from "./ffi.ts"
+import { laneSource } from "./lane-host.ts"
+import { Lane } from "./lane.ts"
+import { canSeeThreads } from "./liveness.ts"
+
+/**
+ * What a group of lanes is made of.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface NodeLanesOptions {
+  /** Lanes besides the owner. */
+  readonly lanes: number
+  /** Grant them even when there are more of them than CPUs; they then never spin. For checking, not for speed. */
+  readonly oversubscribe?: boolean
+  /** Microseconds to poll before sleeping ({@link SPIN_MICROSECONDS}); 0 where lanes and owner exceed the CPUs. */
+  readonly spinMicroseconds?: number
+  /** Milliseconds for a thread to come up (5,000). */
+  readonly startMilliseconds?: number
+  /** Milliseconds that {@link NodeLanes.close} waits for the threads (2,000). */
+  readonly closeMilliseconds?: number
+  /** Limits of the lanes' JavaScript heaps. */
+  readonly resourceLimits?: ResourceLimits
+  /** Program of a lane ({@link laneSource}). */
+  readonly source?: string
+}
+
+/** What a kernel was loaded with when all lanes had it: nothing is sent while this holds. */
+interface Loaded {
+  readonly module: WebAssembly.Module
+  readonly memory: number
+  readonly bytes: number
+  readonly generation: number
+}
+
+const nothing: LaneMessage = { dropKernels: [], dropMemories: [], memories: [], kernels: [] }
+
+/** Ends the threads of a group that was forgotten without being closed. */
+const forgotten = new FinalizationRegistry<{ readonly lanes: Array<Lane>; readonly credits: Credits }>(
+  ({ credits, lanes }) => {
+    if (lanes.length === 0) credits.release(credits.lanes)
+    for (const lane of lanes) lane.fail("the group was forgotten")
+  }
+)
+
+/**
+ * A group of worker threads.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class NodeLanes implements LaneGroup {
+  readonly control: WebAssembly.Memory
+  readonly #asked: number
+  readonly #options: NodeLanesOptions
+  readonly #budget: CpuBudget
+  readonly #reasons: Array<string> = []
+  readonly #credits: Credits
+  readonly #granted: number
+  readonly #placement: Placement | undefined
+  readonly #words: Int32Array
+  /** All lanes ever started, by block of the control memory. */
+  readonly #lanes: Array<Lane> = []
+  /** Lanes that {@link NodeLanes.ready} counted last. */
+  #live: Array<Lane> = []
+  #generation = 0
+  readonly #loaded = new Map<number, Loaded>()
+  readonly #identities = new WeakMap<MappedMemory, { id: number }>()
+  readonly #collected = new FinalizationRegistry<{ readonly id: number }>(({ id }) => this.unload([], [id]))
+  #started = false
+  #closing: Promise<void> | undefined
+
+  constructor(options: NodeLanesOptions) {
+    this.#options = options
+    this.#asked = Math.max(0, Math.min(options.lanes, MAXIMUM_LANES))
+    this.#budget = cpuBudget()
+    this.#credits = this.#ask()
+    this.#granted = this.#credits.lanes
+    this.control = makeControl(this.#granted)
+    this.#words = new Int32Array(this.control.buffer)
+    this.#placement = this.#place()
+    forgotten.register(this, { lanes: this.#lanes, credits: this.#credits }, this)
+  }
+
+  #ask(): Credits {
+    const refuse = (reason: string): Credits => {
+      if (this.#asked > 0) this.#reasons.push(reason)
+      return { lanes: 0, release: () => {} }
+    }
+    if (!canSeeThreads()) return refuse("this host does not tell a lost lane from a busy one (no /proc)")
+    if (this.#options.oversubscribe === true) return { lanes: this.#asked, release: () => {} }
+    const room = this.#budget.width - 1
+    if (room < 1) return refuse(this.#budget.bound)
+    const credits = acquireCredits(Math.min(this.#asked, room), room)
+    if (this.#asked > room) this.#reasons.push(this.#budget.bound)
+    else if (credits.lanes < this.#asked) this.#reasons.push("other owners of this process hold the lanes")
+    return credits
+  }
+
+  #place(): Placement | undefined {
+    if (this.#granted === 0) return undefined
+    const calls = probeNative()
+    if (typeof calls === "string") this.#reasons.push(`lanes are not placed: ${calls}`)
+    const { allowed, width } = this.#budget
+    return typeof calls === "string" || allowed === undefined || this.#granted >= width
+      ? undefined
+      : new Placement(calls, allowed)
+  }
+
+  get #spins(): boolean {
+    return this.#granted + 1 <= this.#budget.width && this.#options.spinMicroseconds !== 0
+  }
+
+  get count(): number {
+    if (!this.#started) return this.#granted
+    return this.#lanes.reduce((sum, { state }) => state === "starting" || state === "ready" ? sum + 1 : sum, 0)
+  }
+
+  start(): void {
+    if (this.#started || this.#closing !== undefined) return
+    this.#started = true
+    const settings = {
+      source: this.#options.source ?? laneSource(),
+      spinMicroseconds: this.#spins ? this.#options.spinMicroseconds ?? SPIN_MICROSECONDS : 0,
+      startMilliseconds: this.#options.startMilliseconds ?? 5_000,
+      resourceLimits: this.#options.resourceLimits
+    }
+    const credits = this.#credits
+    for (let index = 0; index < this.#granted; index++) {
+      const lane = new Lane(index, this.control, settings)
+      void lane.ended.then(() => credits.release(1))
+      this.#lanes.push(lane)
+    }
+  }
+
+  ready(): number {
+    for (const lane of this.#lanes) {
+      if (lane.state === "starting") {
+        lane.pollStart()
+        if (lane.state as string === "ready") {
+          this.#placement?.place(lane.index, lane.thread)
+          this.#live.push(lane)
+          this.#generation++
+        }
+      }
+    }
+    if (this.#live.some((lane) => lane.state !== "ready")) {
+      for (const lane of this.#live) if (lane.state !== "ready") this.#placement?.release(lane.index)
+      this.#live = this.#live.filter((lane) => lane.state === "ready")
+      this.#generation++
+    }
+    return this.#live.length
+  }
+
+  /** Blocks until every lane has come up or was given up, at most for a time; then {@link NodeLanes.ready}. */
+  waitUntilReady(milliseconds: number): number {
+    const deadline = performance.now() + milliseconds
+    for (const lane of this.#lanes) {
+      while (this.ready() >= 0 && lane.state === "starting" && performance.now() < deadline) {
+        Atomics.wait(this.#words, lane.stateWord, 0, Math.max(1, Math.min(50, deadline - performance.now())))
+      }
+    }
+    return this.ready()
+  }
+
+  hot(): number {
+    let hot = 0
+    for (const lane of this.#live) if (lane.isHot) hot++
+    return hot
+  }
+
+  load(kernel: Kernel, memory: MappedMemory): boolean {
+    const loaded = this.#loaded.get(kernel.slot)
+    if (
+      loaded !== undefined && loaded.generation === this.#generation && loaded.memory === memory.id
+      && loaded.bytes === memory.mappedBytes && loaded.module === kernel.module
+    ) return true
+    const stale = this.#identify(memory)
+    const waiting: Array<Lane> = []
+    for (const lane of this.#live) {
+      const message = this.#messageFor(lane, kernel, memory, stale)
+      if (message === undefined) continue
+      if (!this.#settle(lane)) return false
+      lane.load(message)
+      waiting.push(lane)
+    }
+    let accepted = this.#live.length > 0
+    for (const lane of waiting) {
+      const result = lane.join()
+      if (result === "done") continue
+      accepted = false
+      // The lane has forgotten the memory and all kernels on it.
+      this.#forget(lane, kernel.slot, memory.id)
+      if (result === "trap") this.#note(lane.explanation())
+    }
+    if (accepted) {
+      const { id, mappedBytes } = memory
+      this.#loaded.set(kernel.slot, {
+        module: kernel.module,
+        memory: id,
+        bytes: mappedBytes,
+        generation: this.#generation
+      })
+    }
+    return accepted
+  }
+
+  /** Follows the identity of a mapping; returns the ones it has left behind. */
+  #identify(memory: MappedMemory): ReadonlyArray<number> {
+    const known = this.#identities.get(memory)
+    if (known === undefined) {
+      const identity = { id: memory.id }
+      this.#identities.set(memory, identity)
+      this.#collected.register(memory, identity)
+      return []
+    }
+    if (known.id === memory.id) return []
+    const stale = known.id
+    known.id = memory.id
+    return [stale]
+  }
+
+  /** What the lane lacks; `undefined` when nothing. */
+  #messageFor(
+    lane: Lane,
+    kernel: Kernel,
+    memory: MappedMemory,
+    stale: ReadonlyArray<number>
+  ): LaneMessage | undefined {
+    const attached = lane.memories.get(memory.id)
+    const present = lane.kernels.get(kernel.slot)
+    const attaches = attached === undefined || (memory.rung === "alias" && attached !== memory.mappedBytes)
+    const loads = present?.module !== kernel.module || present.memory !== memory.id
+    const drops = stale.filter((id) => lane.memories.has(id))
+    if (!attaches && !loads && drops.length === 0) return undefined
+    for (const id of drops) this.#forget(lane, -1, id)
+    lane.memories.set(memory.id, memory.mappedBytes)
+    lane.kernels.set(kernel.slot, { module: kernel.module, memory: memory.id })
+    return {
+      dropKernels: [],
+      dropMemories: drops,
+      memories: attaches ? [{ id: memory.id, descriptor: memory.descriptor() }] : [],
+      kernels: loads ? [{ slot: kernel.slot, memory: memory.id, module: kernel.module }] : []
+    }
+  }
+
+  #forget(lane: Lane, slot: number, memory: number): void {
+    lane.memories.delete(memory)
+    lane.kernels.delete(slot)
+    for (const [other, kernel] of lane.kernels) if (kernel.memory === memory) lane.kernels.delete(other)
+    for (const [other, loaded] of this.#loaded) if (loaded.memory === memory) this.#loaded.delete(other)
+  }
+
+  /** Waits until a lane has finished what it was last told. */
+  #settle(lane: Lane): boolean {
+    return lane.isIdle || lane.join() !== "lost"
+  }
+
+  #note(reason: string): void {
+    if (!this.#reasons.includes(reason)) this.#reasons.push(reason)
+  }
+
+  unload(slots: ReadonlyArray<number>, memories: ReadonlyArray<number>): void {
+    for (const slot of slots) this.#loaded.delete(slot)
+    for (const lane of this.#live) {
+      const dropKernels = slots.filter((slot) => lane.kernels.has(slot))
+      const dropMemories = memories.filter((id) => lane.memories.has(id))
+      for (const slot of dropKernels) lane.kernels.delete(slot)
+      for (const id of dropMemories) this.#forget(lane, -1, id)
+      if (dropKernels.length + dropMemories.length === 0 || !this.#settle(lane)) continue
+      // Not waited for: the next command does.
+      lane.load({ ...nothing, dropKernels, dropMemories })
+    }
+  }
+
+  fork(lane: number, kernel: number, start: number, count: number, out: number): void {
+    const at = this.#live[lane]
+    const placement = this.#placement
+    if (placement !== undefined && placement.ownerCpu() === placement.cpuOf(at.index)) {
+      placement.place(at.index, at.thread)
+    }
+    if (!at.isIdle) this.#settle(at)
+    at.run(kernel, start, count, out)
+  }
+
+  join(lane: number): JoinResult {
+    return this.#live[lane].join()
+  }
+
+  replace(lane: number): boolean {
+    const at = this.#live[lane]
+    return this.#placement?.place(at.index, at.thread) ?? false
+  }
+
+  report(): LanesReport {
+    return {
+      asked: this.#asked,
+      count: this.count,
+      ready: this.#live.length,
+      spins: this.#spins,
+      placed: this.#placement !== undefined,
+      reasons: this.#reasons,
+      lanes: this.#lanes.map((lane) => lane.report())
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#closing ??= this.#close()
+  }
+
+  async #close(): Promise<void> {
+    this.#live = []
+    this.#loaded.clear()
+    forgotten.unregister(this)
+    for (const lane of this.#lanes) lane.stop()
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const deadline = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, this.#options.closeMilliseconds ?? 2_000)
+    })
+    await Promise.race([Promise.all(this.#lanes.map((lane) => lane.ended)), deadline])
+    clearTimeout(timer)
+    for (const lane of this.#lanes) lane.abandon()
+    if (this.#lanes.length === 0) this.#credits.release(this.#granted)
+  }
+}
