@@ -1,0 +1,113 @@
+/**
+ * What the environment asks of the drop-in.
+ *
+ * | variable | values | unset |
+ * | --- | --- | --- |
+ * | `FOLIO_WORKERS` | threads that work, the program's own counted: 1 to 32 | as many as the machine grants |
+ * | `FOLIO_REPORT` | a file for the report as JSON (`%p` is the process id), or `-` for text on stderr | no report |
+ * | `FOLIO_PREPARE` | `wait`, `background`, `off`: what happens to a module that is not in the cache | `background` |
+ * | `FOLIO_CACHE` | a directory, or `off` | `$XDG_CACHE_HOME/folio`, or `~/.cache/folio` |
+ * | `FOLIO_OFF` | `1`: the program runs as if Folio were not there | `0` |
+ *
+ * An empty value counts as unset. A value that is none of these never stops the program: it is named on stderr and
+ * the program runs natively.
+ *
+ * @since 0.1.0
+ */
+
+/**
+ * What happens to a module that the cache does not know.
+ *
+ * - `wait`: it is analysed completely before it is compiled
+ * - `background`: it is analysed at once as far as a budget of a few milliseconds reaches; beyond that it runs natively
+ *   and a thread of low priority fills the cache for the next start
+ * - `off`: it runs natively
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Preparing = "wait" | "background" | "off"
+
+/**
+ * The settings of one process.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Settings {
+  readonly off: boolean
+  /** Threads that work, the program's own counted; `undefined`: as many as the machine grants. */
+  readonly workers: number | undefined
+  /** Where the report goes: `-` is stderr; `undefined`: nowhere. */
+  readonly report: string | undefined
+  readonly prepare: Preparing
+  /** A directory, `off`, or `undefined` for the usual place. */
+  readonly cache: string | undefined
+}
+
+/**
+ * Settings as read, and one line for each value that is not accepted. With such a line the settings say `off`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ReadSettings {
+  readonly settings: Settings
+  readonly problems: ReadonlyArray<string>
+}
+
+/**
+ * Most threads that {@link Settings.workers} may ask for.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
+export const MAXIMUM_WORKERS = 32
+
+const preparing: ReadonlyArray<string> = ["wait", "background", "off"] satisfies ReadonlyArray<Preparing>
+const switches: Record<string, boolean> = { "0": false, false: false, "1": true, true: true }
+
+/**
+ * Reads the settings out of an environment.
+ *
+ * @category parsing
+ * @since 0.1.0
+ */
+export const readSettings = (environment: Readonly<Record<string, string | undefined>>): ReadSettings => {
+  const problems: Array<string> = []
+  const value = (name: string): string | undefined => environment[name] || undefined
+  const refuse = (name: string, text: string, accepted: string): undefined => {
+    problems.push(`folio: ${name}=${JSON.stringify(text)} is not accepted (${accepted}); running natively`)
+    return undefined
+  }
+
+  const offText = value("FOLIO_OFF")
+  const off = offText === undefined
+    ? false
+    : switches[offText] ?? refuse("FOLIO_OFF", offText, "0, 1, false, true")
+
+  const workersText = value("FOLIO_WORKERS")
+  const workers = workersText === undefined
+    ? undefined
+    : /^\d{1,2}$/.test(workersText) && Number(workersText) >= 1 && Number(workersText) <= MAXIMUM_WORKERS
+    ? Number(workersText)
+    : refuse("FOLIO_WORKERS", workersText, `a whole number from 1 to ${MAXIMUM_WORKERS}`)
+
+  const prepareText = value("FOLIO_PREPARE")
+  const prepare = prepareText === undefined
+    ? "background"
+    : preparing.includes(prepareText)
+    ? prepareText as Preparing
+    : refuse("FOLIO_PREPARE", prepareText, preparing.join(", "))
+
+  return {
+    settings: {
+      off: problems.length > 0 || off === true,
+      workers,
+      report: value("FOLIO_REPORT"),
+      prepare: prepare ?? "off",
+      cache: value("FOLIO_CACHE")
+    },
+    problems
+  }
+}
