@@ -59,7 +59,10 @@ export const readFolder = (path: string, wanted: ReadonlyArray<string>): CorpusF
  * @since 0.1.0
  */
 export const install = (path: string, log: (line: string) => void): void => {
-  if (existsSync(join(path, "node_modules")) || !existsSync(join(path, "package.json"))) return
+  const manifest = join(path, "package.json")
+  if (existsSync(join(path, "node_modules")) || !existsSync(manifest)) return
+  const { dependencies = {} } = JSON.parse(readFileSync(manifest, "utf8")) as { dependencies?: Record<string, string> }
+  if (Object.keys(dependencies).length === 0) return
   const locked = existsSync(join(path, "package-lock.json"))
   log(`installing the packages of ${path} (first use)`)
   const { error, status } = spawnSync(

@@ -1,0 +1,5 @@
+// An arm that dies while it sets up.
+WebAssembly.instantiate = () => {
+  console.error("cannot go on")
+  process.exit(3)
+}

@@ -1,0 +1,1 @@
+// An arm that is native once more.
