@@ -42,10 +42,8 @@ const read = (file: string): string | undefined => {
  */
 export const parseCpuList = (list: string): ReadonlyArray<number> => {
   const cpus: Array<number> = []
-  for (const range of list.trim().split(",")) {
-    const [first, last = first] = range.split("-").map(Number)
-    if (!Number.isInteger(first) || !Number.isInteger(last)) continue
-    for (let cpu = first; cpu <= last; cpu++) cpus.push(cpu)
+  for (const [, first, last = first] of list.matchAll(/(\d+)(?:-(\d+))?/g)) {
+    for (let cpu = Number(first); cpu <= Number(last); cpu++) cpus.push(cpu)
   }
   return cpus
 }

@@ -47,6 +47,9 @@ interface Loaded {
   readonly generation: number
 }
 
+/** Lanes that no account knows of. Made out here: a closure made in the group would keep it alive. */
+const uncounted = (lanes: number): Credits => ({ lanes, release: () => {} })
+
 const nothing: LaneMessage = { dropKernels: [], dropMemories: [], memories: [], kernels: [] }
 
 /** Ends the threads of a group that was forgotten without being closed. */
@@ -97,15 +100,14 @@ export class NodeLanes implements LaneGroup {
   }
 
   #ask(): Credits {
-    const refuse = (reason: string): Credits => {
-      if (this.#asked > 0) this.#reasons.push(reason)
-      return { lanes: 0, release: () => {} }
+    if (this.#asked === 0) return uncounted(0)
+    if (!canSeeThreads()) {
+      this.#reasons.push("this host does not tell a lost lane from a busy one (no /proc)")
+      return uncounted(0)
     }
-    if (!canSeeThreads()) return refuse("this host does not tell a lost lane from a busy one (no /proc)")
-    if (this.#options.oversubscribe === true) return { lanes: this.#asked, release: () => {} }
+    if (this.#options.oversubscribe === true) return uncounted(this.#asked)
     const room = this.#budget.width - 1
-    if (room < 1) return refuse(this.#budget.bound)
-    const credits = acquireCredits(Math.min(this.#asked, room), room)
+    const credits = room < 1 ? uncounted(0) : acquireCredits(Math.min(this.#asked, room), room)
     if (this.#asked > room) this.#reasons.push(this.#budget.bound)
     else if (credits.lanes < this.#asked) this.#reasons.push("other owners of this process hold the lanes")
     return credits
@@ -122,7 +124,7 @@ export class NodeLanes implements LaneGroup {
   }
 
   get #spins(): boolean {
-    return this.#granted + 1 <= this.#budget.width && this.#options.spinMicroseconds !== 0
+    return this.#granted > 0 && this.#granted < this.#budget.width && this.#options.spinMicroseconds !== 0
   }
 
   get count(): number {
@@ -203,7 +205,7 @@ export class NodeLanes implements LaneGroup {
       const result = lane.join()
       if (result === "done") continue
       accepted = false
-      // The lane has forgotten the memory and all kernels on it.
+      // What the lane still holds of it does not count any more: the next hand-over repeats all of it.
       this.#forget(lane, kernel.slot, memory.id)
       if (result === "trap") this.#note(lane.explanation())
     }

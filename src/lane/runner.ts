@@ -114,6 +114,7 @@ export const laneMain = (host: LaneHost, layout: LaneLayout): void => {
     for (const { memory, module, slot } of message.kernels) {
       const imports = { folio: { memory: memories.get(memory)!, control: host.control } }
       const { run } = new WebAssembly.Instance(module, imports).exports
+      if (typeof run !== "function") throw new Error("the chunk module exports no function run")
       kernels.set(slot, { memory, run: run as (...at: Array<number>) => void })
     }
   }

@@ -1,0 +1,20 @@
+/**
+ * An owner in a worker thread, in the middle of a dispatch that never ends.
+ */
+import { parentPort } from "node:worker_threads"
+import { compileOptimised, endless } from "../../bench/fixtures/lanes/chunks.ts"
+import { aliasMapping } from "../../layers/node/alias.ts"
+import { NodeLanes } from "../../layers/node/lanes.ts"
+import { FRAME_BYTE } from "../../src/lane/control.ts"
+import { nativeCalls } from "./lanes-support.ts"
+
+const group = new NodeLanes({ lanes: 2, oversubscribe: true })
+group.start()
+group.waitUntilReady(10_000)
+const mapping = aliasMapping(new WebAssembly.Memory({ initial: 1 }), nativeCalls())
+if (!mapping.ensure() || !group.load({ slot: 0, module: compileOptimised(endless()) }, mapping)) {
+  throw new Error(JSON.stringify(group.report()))
+}
+group.fork(0, 0, 0, 1, FRAME_BYTE)
+parentPort!.postMessage(group.ready())
+group.join(0)
