@@ -1,5 +1,4 @@
-import { bytes, file } from "../lib/util.mjs"
-import { require } from "../lib/util.mjs"
+import { bytes, require } from "../lib/util.mjs"
 export default {
   name: "bn128-fft",
   pkg: "wasmcurves",

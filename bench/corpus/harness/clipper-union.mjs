@@ -8,7 +8,7 @@ export default {
       wasmBinary: file("clipper2-wasm/dist/es/clipper2z.wasm")
     })
     const r = rng(41), n = small ? 12 : 500
-    const mk = (k) => {
+    const mk = () => {
       const a = []
       for (let i = 0; i < n; i++) a.push(r() % 10000, r() % 10000)
       return a

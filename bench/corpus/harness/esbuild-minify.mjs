@@ -1,5 +1,4 @@
-import { readFileSync } from "node:fs"
-import { file, NM, require } from "../lib/util.mjs"
+import { file, require } from "../lib/util.mjs"
 export default {
   name: "esbuild-minify",
   pkg: "esbuild-wasm",

@@ -5,7 +5,7 @@ export default {
   what: "HACL* Ed25519 sign x12 (KaRaMeL-extracted, ~70 linked modules over one imported memory)",
   async setup({ small }) {
     const H = await require("hacl-wasm").getInitializedHaclModule()
-    const sk = bytes(32, 43), m = bytes(1024, 44), big = bytes(small ? 4096 : 65536, 45)
+    const sk = bytes(32, 43), m = bytes(1024, 44)
     const n = small ? 1 : 12
     return () => {
       const o = []

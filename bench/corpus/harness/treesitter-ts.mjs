@@ -1,4 +1,4 @@
-import { file, load, require } from "../lib/util.mjs"
+import { file, require } from "../lib/util.mjs"
 export default {
   name: "treesitter-ts",
   pkg: "@vscode/tree-sitter-wasm",

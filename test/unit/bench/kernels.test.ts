@@ -24,7 +24,7 @@ describe("kernels", () => {
       const functions = Object.entries(exports).filter(([, value]) => typeof value === "function")
       assert.sameMembers(functions.map(([name]) => name), kernels.map(({ name }) => name))
       for (const { arguments: parameters, name } of kernels) {
-        assert.lengthOf(exports[name] as () => void, parameters.length)
+        assert.strictEqual((exports[name] as () => void).length, parameters.length, name)
       }
     })
   }

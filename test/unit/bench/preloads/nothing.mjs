@@ -1,1 +1,2 @@
 // An arm that is native once more.
+export {}
