@@ -1,13 +1,7 @@
 /**
  * The compiled fixtures of `test/fixtures/wat`, and what they import and promise.
  */
-import { readFileSync } from "node:fs"
-import { join } from "node:path"
-import { fixtureNames, fixtureText, folder } from "../../fixtures/wat/assemble.ts"
-
-/** The committed bytes of a fixture. */
-export const fixtureBytes = (name: string): Uint8Array<ArrayBuffer> =>
-  new Uint8Array(readFileSync(join(folder, `${name}.wasm`)))
+import { fixtureBytes, fixtureNames, fixtureText } from "../../fixtures/wat/files.ts"
 
 /** What no released engine takes: decoded and copied only. */
 export const decodeOnly: ReadonlySet<string> = new Set(["custom-page-sizes"])
