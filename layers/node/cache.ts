@@ -52,20 +52,15 @@ export interface CacheEntry {
 }
 
 /**
- * Outcome of a look-up. `damaged`: an entry is there and cannot be used; it has been removed.
+ * Outcome of a look-up. `found`: the entry, and the patched module where there is one. `damaged`: the entry cannot be
+ * used and has been removed.
  *
  * @category models
  * @since 0.1.0
  */
 export type Lookup =
   | { readonly _tag: "miss" }
-  | { readonly _tag: "native"; readonly summary: string }
-  | {
-    readonly _tag: "patched"
-    readonly summary: string
-    readonly module: Uint8Array<ArrayBuffer>
-    readonly bundle: Uint8Array
-  }
+  | { readonly _tag: "found"; readonly entry: CacheEntry; readonly module: Uint8Array<ArrayBuffer> | undefined }
   | { readonly _tag: "damaged"; readonly file: string; readonly reason: string }
 
 /**
@@ -266,8 +261,9 @@ const readEntry = (content: Uint8Array, bytes: Uint8Array): Lookup => {
   const summary = new TextDecoder().decode(readBlob(reader))
   const length = reader.u32()
   if (inputLength !== bytes.length) return { _tag: "miss" }
-  if (length === 0) return { _tag: "native", summary }
+  if (length === 0) return { _tag: "found", entry: { summary, patch: undefined }, module: undefined }
   if (!sameBytes(sha256(bytes), body.subarray(input, input + digestBytes))) return { _tag: "miss" }
-  const module = applyPatch(bytes, readBlob(reader), length)
-  return { _tag: "patched", summary, module, bundle: readBlob(reader) }
+  const patch = readBlob(reader)
+  const entry = { summary, patch: { patch, length, bundle: readBlob(reader) } }
+  return { _tag: "found", entry, module: applyPatch(bytes, patch, length) }
 }

@@ -9,7 +9,9 @@
  *
  * @since 0.1.0
  */
-import { getCallSites } from "node:util"
+// As a namespace: Node.js 20 has no `getCallSites`, and loads this file although it intercepts nothing.
+import * as Util from "node:util"
+import { sectionName } from "../../src/plan/hidden.ts"
 import { CLONE_SECTION, identityOf, isHidden, visibleExports } from "./marker.ts"
 import { engineExports, original } from "./original.ts"
 import { sourceBytes } from "./source-bytes.ts"
@@ -69,9 +71,32 @@ const put = (owner: object, name: string, value: unknown): void => {
   if (descriptor !== undefined) Object.defineProperty(owner, name, { ...descriptor, value })
 }
 
+/** Makes `Module.exports` and `Module.customSections` answer for the original of a patched module. */
+const hideNames = (): void => {
+  const isPatched = (module: unknown): boolean =>
+    original.customSections(module as WebAssembly.Module, CLONE_SECTION).length > 0
+  const exports = standIn(original.moduleExports, {
+    apply: (target, self, args) => {
+      const descriptors: Array<WebAssembly.ModuleExportDescriptor> = Reflect.apply(target, self, args)
+      return isPatched(args[0]) ? descriptors.filter(({ name }) => !isHidden(name)) : descriptors
+    }
+  })
+  const customSections = standIn(original.customSections, {
+    apply: (target, self, args) => {
+      const sections: Array<ArrayBuffer> = Reflect.apply(target, self, args)
+      if (sections.length === 0) return sections
+      if (args[1] === CLONE_SECTION) return []
+      // The plan's own mark is behind whatever the program has under that name.
+      return args[1] === sectionName && isPatched(args[0]) ? sections.slice(0, -1) : sections
+    }
+  })
+  put(original.Module, "exports", exports)
+  put(original.Module, "customSections", customSections)
+}
+
 /** The script that called the intercepted function. */
 const callingScript = (): string | undefined =>
-  getCallSites(8).find(({ scriptName }) => scriptName !== import.meta.url)?.scriptName
+  Util.getCallSites(8).find(({ scriptName }) => scriptName !== import.meta.url)?.scriptName
 
 /**
  * Whether this thread's `WebAssembly` is intercepted already, by this copy of Folio or by another.
@@ -173,30 +198,7 @@ export const intercept = (interceptor: Interceptor): void => {
       Reflect.apply(target as () => unknown, self, streamed(args))
   }
 
-  put(
-    original.Module,
-    "exports",
-    standIn(original.moduleExports, {
-      apply: (target, self, args) => {
-        const descriptors: Array<WebAssembly.ModuleExportDescriptor> = Reflect.apply(target, self, args)
-        // The hidden ones come last.
-        const last = descriptors[descriptors.length - 1]
-        return last !== undefined && isHidden(last.name)
-          ? descriptors.filter(({ name }) => !isHidden(name))
-          : descriptors
-      }
-    })
-  )
-  put(
-    original.Module,
-    "customSections",
-    standIn(original.customSections, {
-      apply: (target, self, args) => {
-        const sections: unknown = Reflect.apply(target, self, args)
-        return args[1] === CLONE_SECTION ? [] : sections
-      }
-    })
-  )
+  hideNames()
   put(original.Module.prototype, "constructor", Module)
   put(original.Instance.prototype, "constructor", Instance)
 

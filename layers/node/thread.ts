@@ -14,6 +14,14 @@ import { isMainThread, workerData } from "node:worker_threads"
 export const THREAD_MARKER = "folio-wasm/"
 
 /**
+ * Key of the data of the thread that prepares modules.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
+export const PREPARATION_MARKER = "folio-wasm/preparation"
+
+/**
  * Whether this thread is one of them. What is preloaded into all threads asks this first and then does nothing.
  *
  * @category probes

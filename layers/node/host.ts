@@ -1,0 +1,41 @@
+/**
+ * What this host has for running loops apart, found out without loading any of it.
+ *
+ * @since 0.1.0
+ */
+import { isBuiltin } from "node:module"
+import { availableParallelism } from "node:os"
+import type { Settings } from "./settings.ts"
+
+/**
+ * The memory rung that patched modules are made for, or why this process runs natively.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type HostVerdict =
+  | { readonly _tag: "able"; readonly rung: "alias" }
+  | { readonly _tag: "unable"; readonly reason: string }
+
+/** First Node.js with `node:ffi`. */
+const neededMajor = 26
+
+/**
+ * Judges the host.
+ *
+ * @category probes
+ * @since 0.1.0
+ */
+export const judgeHost = ({ workers }: Pick<Settings, "workers">): HostVerdict => {
+  const unable = (reason: string): HostVerdict => ({ _tag: "unable", reason })
+  if (Number.parseInt(process.versions.node, 10) < neededMajor) {
+    return unable(`Node.js ${process.version} cannot map a guest's memory into other threads; Node.js 26 can`)
+  }
+  if (process.platform !== "linux") {
+    return unable(`a guest's memory is mapped on Linux only, this is ${process.platform}`)
+  }
+  if (!isBuiltin("node:ffi")) return unable("node:ffi is switched off (--no-experimental-ffi)")
+  if (workers === 1) return unable("FOLIO_WORKERS=1 asks for one thread")
+  if (workers === undefined && availableParallelism() < 2) return unable("one CPU is available")
+  return { _tag: "able", rung: "alias" }
+}

@@ -1,0 +1,127 @@
+/**
+ * From a module's bytes to what the cache keeps of it: analysis, emission, number, difference, and the engine's own
+ * judgement of the result.
+ *
+ * @since 0.1.0
+ */
+import type { prepare as Prepare } from "../../src/plan/prepare.ts"
+import type { Plan } from "../../src/plan/types.ts"
+import { encodeBundle } from "./bundle.ts"
+import { type CacheEntry, sha256 } from "./cache.ts"
+import { withIdentity } from "./identity.ts"
+import { original } from "./original.ts"
+import { applyPatch, makePatch } from "./patch.ts"
+
+/**
+ * What was found in a module, for the report.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface PreparationSummary {
+  readonly functions: number
+  readonly planned: number
+  readonly refused: number
+  /** Refused loops by the code of their first reason. */
+  readonly reasons: Readonly<Record<string, number>>
+  /** Why the whole module is native; `undefined` where only its loops decide. */
+  readonly refusal: string | undefined
+  /** Milliseconds that the analysis and the emission took. */
+  readonly milliseconds: number
+}
+
+/**
+ * A prepared module.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Preparation {
+  /** False where the budget ended first; then there is nothing to keep and nothing to run. */
+  readonly complete: boolean
+  readonly entry: CacheEntry
+}
+
+/**
+ * How to prepare.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface PreparationOptions {
+  readonly build: string
+  /** The compiler: {@link Prepare}. */
+  readonly prepare: typeof Prepare
+  /** Milliseconds; without it the analysis sees everything. */
+  readonly budgetMs?: number
+}
+
+/** Counts of a plan. */
+const summarise = (plan: Plan, refusal: string | undefined, milliseconds: number): PreparationSummary => {
+  const reasons: Record<string, number> = {}
+  let planned = 0
+  for (const loop of plan.loops) {
+    if (loop._tag === "planned") planned++
+    else {
+      const code = loop.reasons[0]?.code ?? "unknown"
+      reasons[code] = (reasons[code] ?? 0) + 1
+    }
+  }
+  const { functions, loops } = plan
+  return { functions, planned, refused: loops.length - planned, reasons, refusal, milliseconds: round(milliseconds) }
+}
+
+const round = (milliseconds: number): number => Math.round(milliseconds * 100) / 100
+
+/**
+ * The entry of a module that runs natively for a reason outside its plan.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const nativeEntry = (refusal: string): CacheEntry => {
+  const summary: PreparationSummary = {
+    functions: 0,
+    planned: 0,
+    refused: 0,
+    reasons: {},
+    refusal,
+    milliseconds: 0
+  }
+  return { summary: JSON.stringify(summary), patch: undefined }
+}
+
+/**
+ * Prepares a module. What the engine accepts of the original it must accept of the patched module too, or the module
+ * stays native.
+ *
+ * @category preparing
+ * @since 0.1.0
+ */
+export const prepareModule = (bytes: Uint8Array, { budgetMs, build, prepare }: PreparationOptions): Preparation => {
+  const now = (): number => performance.now()
+  const start = now()
+  const { chunks, guard, guest, plan } = prepare(bytes, budgetMs === undefined ? {} : { budgetMs, now })
+  const native = (refusal: string | undefined): Preparation => ({
+    complete: plan.complete,
+    entry: { summary: JSON.stringify(summarise(plan, refusal, now() - start)), patch: undefined }
+  })
+  if (guest === undefined || guard === undefined || !plan.complete) return native(plan.refusal?.detail)
+
+  const digest = sha256(bytes)
+  const identity = Buffer.from(digest).readBigInt64LE()
+  const module = withIdentity(guest, identity)
+  if (!accepts(module)) return native("the engine does not accept the patched module")
+  const patch = makePatch(bytes, module)
+  if (Buffer.compare(applyPatch(bytes, patch, module.length), module) !== 0) return native("the patch does not fit")
+  const bundle = encodeBundle({ build, identity, plan, guard, chunks })
+  return {
+    complete: true,
+    entry: {
+      summary: JSON.stringify(summarise(plan, undefined, now() - start)),
+      patch: { patch, length: module.length, bundle }
+    }
+  }
+}
+
+const accepts = (module: Uint8Array): boolean => original.validate(module as Uint8Array<ArrayBuffer>)
