@@ -160,17 +160,20 @@ export class Lane {
     void this.#worker?.terminate()
   }
 
-  /** Notices that the thread has come up, or that it never will. */
-  pollStart(): void {
-    if (this.#state !== "starting") return
+  /** Looks at a thread that is starting: true when it has come up just now; one that is overdue is given up. */
+  pollStart(): boolean {
     if (Atomics.load(this.#words, this.stateWord) === LaneState.STARTING) {
       if (performance.now() > this.#deadline) this.fail("the thread did not come up in time")
-      return
+      return false
     }
     const startedAt = threadStatus(this.thread)?.startedAt
-    if (startedAt === undefined) return this.fail("the thread ended before it was used")
+    if (startedAt === undefined) {
+      this.fail("the thread ended before it was used")
+      return false
+    }
     this.#watch = new ThreadWatch(this.thread, startedAt, patience)
     this.#state = "ready"
+    return true
   }
 
   /** Starts a chunk. The lane must be idle. */

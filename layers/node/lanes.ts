@@ -150,19 +150,19 @@ export class NodeLanes implements LaneGroup {
   }
 
   ready(): number {
+    let changed = false
     for (const lane of this.#lanes) {
-      if (lane.state === "starting") {
-        lane.pollStart()
-        if (lane.state as string === "ready") {
-          this.#placement?.place(lane.index, lane.thread)
-          this.#live.push(lane)
-          this.#generation++
-        }
-      }
+      if (lane.state !== "starting" || !lane.pollStart()) continue
+      this.#placement?.place(lane.index, lane.thread)
+      changed = true
     }
-    if (this.#live.some((lane) => lane.state !== "ready")) {
-      for (const lane of this.#live) if (lane.state !== "ready") this.#placement?.release(lane.index)
-      this.#live = this.#live.filter((lane) => lane.state === "ready")
+    for (const lane of this.#live) {
+      if (lane.state === "ready") continue
+      this.#placement?.release(lane.index)
+      changed = true
+    }
+    if (changed) {
+      this.#live = this.#lanes.filter((lane) => lane.state === "ready")
       this.#generation++
     }
     return this.#live.length

@@ -20,17 +20,13 @@ const filled = (pages: number): WebAssembly.Memory => {
 const isFilled = (memory: WebAssembly.Memory, pages: number): boolean =>
   new Int32Array(memory.buffer, 0, pages * 16384).every((word, index) => word === (index ^ 0x5a5a))
 
-/** The real calls, of which one fails while `active`, with a real failed call behind it for its error number. */
+/** The real calls, of which some are replaced while `active`. */
 const failing = (broken: Partial<NativeCalls>): { calls: NativeCalls; state: { active: boolean } } => {
   const state = { active: true }
-  const wrapped = Object.fromEntries(
-    Object.entries(broken).map(([name, replacement]) => [
-      name,
-      (...args: Array<never>) =>
-        (state.active ? replacement : calls[name as keyof NativeCalls] as never as () => unknown)(...args as [])
-    ])
-  )
-  return { calls: { ...calls, ...wrapped }, state }
+  const chosen = new Proxy(calls, {
+    get: (real, name: keyof NativeCalls) => (state.active ? broken[name] : undefined) ?? real[name]
+  })
+  return { calls: chosen, state }
 }
 
 const invalid = 999_999
