@@ -2,6 +2,8 @@
  * What the runner needs of the report that a Folio arm writes on exit (`FOLIO_REPORT`).
  */
 import { existsSync, readFileSync } from "node:fs"
+import type { PreparationSummary } from "../../layers/node/preparation.ts"
+import type { DropInReport } from "../../layers/node/report.ts"
 
 /**
  * A report in the terms of the corpus: sums over all modules of the process. `present` is false when there was none,
@@ -12,11 +14,15 @@ import { existsSync, readFileSync } from "node:fs"
  */
 export interface FolioReport {
   readonly present: boolean
+  /** Loop executions handed to lanes. */
   readonly dispatches: number
   readonly planned: number
   readonly refused: number
+  /** Milliseconds of analysis and emission; undefined where everything came out of the cache. */
   readonly prepareMs?: number
   readonly rung?: string
+  /** Why nothing ran on lanes. */
+  readonly serial?: string
 }
 
 const absent: FolioReport = { present: false, dispatches: 0, planned: 0, refused: 0 }
@@ -29,6 +35,18 @@ const absent: FolioReport = { present: false, dispatches: 0, planned: 0, refused
  */
 export const readReport = (file: string): FolioReport => {
   if (!existsSync(file)) return absent
-  JSON.parse(readFileSync(file, "utf8"))
-  return absent
+  const { facts, serial } = JSON.parse(readFileSync(file, "utf8")) as DropInReport
+  const modules = facts?.modules ?? []
+  const sum = (value: (summary: PreparationSummary) => number, of = modules): number =>
+    of.reduce((total, { summary }) => total + (summary === undefined ? 0 : value(summary)), 0)
+  const prepared = modules.filter(({ cacheHit }) => !cacheHit)
+  return {
+    present: true,
+    dispatches: facts?.engine?.dispatches ?? 0,
+    planned: sum(({ planned }) => planned),
+    refused: sum(({ refused }) => refused),
+    ...(prepared.length === 0 ? {} : { prepareMs: sum(({ milliseconds }) => milliseconds, prepared) }),
+    ...(facts === undefined ? {} : { rung: facts.rung }),
+    ...(serial === undefined ? {} : { serial })
+  }
 }

@@ -3,6 +3,7 @@
  */
 import { readFileSync } from "node:fs"
 import * as os from "node:os"
+import { cpuQuota } from "../../layers/node/cpu.ts"
 
 /**
  * The machine and its software. `load` is the one-minute load average before and after the run.
@@ -31,16 +32,6 @@ const read = (file: string): string | undefined => {
   }
 }
 
-/** The CPU quota of the control group in cores: version 2 first, then version 1. */
-const quota = (): number | undefined => {
-  const [limit, period] = read("/sys/fs/cgroup/cpu.max")?.split(" ") ?? [
-    read("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"),
-    read("/sys/fs/cgroup/cpu/cpu.cfs_period_us")
-  ]
-  const cores = Number(limit) / Number(period)
-  return cores > 0 ? cores : undefined
-}
-
 const load = (): number => Number(os.loadavg()[0]!.toFixed(2))
 
 /**
@@ -54,7 +45,7 @@ export const recordMachine = (): () => MachineRecord => {
   return () => ({
     cpu: os.cpus()[0]?.model.trim() ?? "unknown",
     cores: os.availableParallelism(),
-    quota: quota(),
+    quota: cpuQuota(),
     governor: read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
     memoryMiB: Math.round(os.totalmem() / 2 ** 20),
     system: `${os.type()} ${os.release()} ${os.arch()}`,

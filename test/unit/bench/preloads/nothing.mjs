@@ -1,2 +1,2 @@
 // An arm that is native once more.
-export {}
+globalThis.preloaded = true
