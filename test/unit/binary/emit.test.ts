@@ -121,7 +121,7 @@ describe("existing sections", () => {
     .u8(3).bytes(new Uint8Array(wide(10))).bytes(new Uint8Array([...wide(1), ...wide(0)]))
     .u8(7).u32(9).bytes(new Uint8Array([1, 1, 0x66, 0, ...wide(0)]))
     .u8(0).bytes(new Uint8Array(wide(3))).name("x").u8(7)
-    .u8(10).u32(14).bytes(new Uint8Array([1, ...wide(8), 0, 0x41, ...wide(42).slice(0, 4), 0x00, 0x0b]))
+    .u8(10).u32(18).bytes(new Uint8Array([...wide(1), ...wide(8), 0, 0x41, ...wide(42).slice(0, 4), 0x00, 0x0b]))
     .finish()
 
   it("keep unusual encodings where nothing is added", () => {
@@ -151,6 +151,14 @@ describe("existing sections", () => {
     assert.deepStrictEqual(emitted.bytes.subarray(added.body?.start, added.body?.end), body())
     assert.strictEqual(run(emitModule(emitted, {}), "f"), 42)
     assert.isUndefined(run(emitModule(emitted, {}), "added"))
+  })
+
+  it("keep an unusual count where an entry is replaced", () => {
+    const m = decodeModule(padded)
+    const emitted = emitModule(m, { bodies: new Map([[0, body(0x41, 7)]]) })
+    const code = decodeModule(emitted).sections.at(-1)
+    assert.deepStrictEqual([...emitted.subarray(code?.start, code?.end)], [...wide(1), 4, ...body(0x41, 7)])
+    assert.strictEqual(run(emitted, "f"), 7)
   })
 
   it("count recursion groups, not types", () => {

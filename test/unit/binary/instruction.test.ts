@@ -200,6 +200,7 @@ describe("what it does not know", () => {
     refused(/unknown alignment/, 2, (out) => out.opcode(0x28).u32(0x82).u32(0))
     refused(/unknown catch clause 4/, 4, (out) => out.opcode(0x1f).s33(-64).u32(1).u8(4))
     refused(/memory order/, 3, (out) => out.opcode(0xfe003).u8(1))
+    refused(/not fit in 64 bits/, 11, (out) => out.opcode(0x42).bytes(new Uint8Array(9).fill(0x80)).u8(1))
     refused(/longer than its body/, 1, (out) => out.opcode(0x0e).u32(1_000_000))
   })
 })
