@@ -15,8 +15,10 @@ const mapping = aliasMapping(new WebAssembly.Memory({ initial: 1 }), nativeCalls
 if (!mapping.ensure() || !group.load({ slot: 0, module: compileOptimised(endless()) }, mapping)) {
   throw new Error(JSON.stringify(group.report()))
 }
-group.fork(0, 0, 0, 1, FRAME_BYTE)
-parentPort!.postMessage(group.ready())
 // Not here but in a task of its own: V8 14.6 aborts the process when a thread is ended inside the body of a module
 // that has waited for another one (a top-level await), lanes or no lanes.
-setImmediate(() => group.join(0))
+setImmediate(() => {
+  group.fork(0, 0, 0, 1, FRAME_BYTE)
+  parentPort!.postMessage(group.ready())
+  group.join(0)
+})
