@@ -1,7 +1,7 @@
 /**
  * Runs real programs under Folio beside their native selves and judges them.
  *
- *     npm run corpus -- [--dir DIR] [NAMES…] [--json] [--rounds N] [--restarts N] [--record] [--dist]
+ *     npm run corpus -- [--dir DIR] [NAMES…] [--json] [--rounds N] [--restarts N] [--record] [--dist] [--progress]
  *     npm run corpus -- --mode plumbing [--dir DIR] [NAMES…]
  *
  * A folder holds `package.json` with a lock, `harness/*.mjs` (default export `{ name, pkg, what, setup({ small }) }`,
@@ -26,7 +26,7 @@ import { measureProgram } from "./program.ts"
 import { table } from "./table.ts"
 
 const register = (dist: boolean): string => {
-  const file = join(root, dist ? "dist/programs/entry/register.js" : "programs/entry/register.ts")
+  const file = join(root, dist ? "dist/programs/register.js" : "programs/register.ts")
   if (!existsSync(file)) throw new Error(`${file} is not there${dist ? `: run "npm run build" first` : ""}`)
   return pathToFileURL(file).href
 }
@@ -46,11 +46,17 @@ const { positionals, values } = parseArgs({
     restarts: { type: "string" },
     record: { type: "boolean", default: false },
     dist: { type: "boolean", default: false },
-    mode: { type: "string", default: "folio" }
+    mode: { type: "string", default: "folio" },
+    progress: { type: "boolean", default: false }
   }
 })
 
 const log = (line: string): void => console.error(line)
+
+/** With `--progress`: what is being done, a line each on stderr, for a program that shows it. */
+const progress = (step: string): void => {
+  if (values.progress) log(step)
+}
 
 const judgeAll = async (folder: CorpusFolder): Promise<boolean> => {
   const out = values.record ? join(root, "results/corpus") : mkdtempSync(join(tmpdir(), "folio-corpus-samples-"))
@@ -60,13 +66,13 @@ const judgeAll = async (folder: CorpusFolder): Promise<boolean> => {
     restarts: positive(values.restarts, 5),
     rounds: positive(values.rounds, 11)
   }
-  const sources = sourceHashes(join(root, "programs/entry/register.ts"))
+  const sources = sourceHashes(join(root, "programs/register.ts"))
   const verdicts: Array<Verdict> = []
   const failures: Array<string> = []
   for (const name of folder.names) {
     const machine = recordMachine()
     try {
-      const samples = rounded(await measureProgram({ ...options, name }, folder.facts[name]?.digest))
+      const samples = rounded(await measureProgram({ ...options, name }, folder.facts[name]?.digest, progress))
       const directory = join(out, name)
       const { restarts, rounds } = options
       const file = {

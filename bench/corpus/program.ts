@@ -149,7 +149,8 @@ const measureRestart = async (
   of: (name: ArmName) => ArmOptions,
   plan: Plan,
   turn: number,
-  rounds: number
+  rounds: number,
+  progress: (step: string) => void
 ): Promise<Omit<Restart, "report">> => {
   const started: Array<Arm> = []
   try {
@@ -167,6 +168,7 @@ const measureRestart = async (
       armNames.map((name) => [name, { wallMs: [] as Array<number>, cpuMs: [] as Array<number> }])
     ) as Record<ArmName, { wallMs: Array<number>; cpuMs: Array<number> }>
     for (let round = -1; round < rounds; round++) {
+      progress(round < 0 ? "warming up" : `round ${round + 1} of ${rounds}`)
       await eachArm(rotated(turn + round + 1), async (name) => {
         const answer = await arms[name].calls(round < 0 ? plan.warmupCalls : plan.callsPerSample)
         for (const digest of answer.digests) digests.get(name)!.add(digest)
@@ -248,18 +250,22 @@ const compareStates = async (
  */
 export const measureProgram = async (
   options: MeasureOptions,
-  expected: string | undefined
+  expected: string | undefined,
+  progress: (step: string) => void = () => {}
 ): Promise<ProgramSamples> => {
   const scratch = mkdtempSync(join(tmpdir(), "folio-corpus-"))
   try {
     const cache = join(scratch, "cache")
+    progress("counting calls")
     const counts = await plan({ folder: options.folder, name: options.name })
     const restarts: Array<Restart> = []
     for (let turn = 0; turn < options.restarts; turn++) {
       const file = join(scratch, `report-${turn}.json`)
-      const measured = await measureRestart(armOptions(options, cache, file, false), counts, turn, options.rounds)
+      const each = (step: string): void => progress(`restart ${turn + 1} of ${options.restarts}, ${step}`)
+      const measured = await measureRestart(armOptions(options, cache, file, false), counts, turn, options.rounds, each)
       restarts.push({ ...measured, report: readReport(file) })
     }
+    progress("comparing memories and globals")
     const file = join(scratch, "report-states.json")
     const states = await compareStates(armOptions(options, cache, file, true), counts, scratch)
     return {
