@@ -10,12 +10,13 @@ import type * as Scope from "effect/Scope"
 import type { CreditsExhausted } from "./Errors.ts"
 
 /**
- * What is counted: lanes besides the owner, open sessions, bytes of memories that Folio allocates itself.
+ * What is counted: open sessions, and bytes of memories that Folio allocates itself. Lanes are counted by the
+ * transport, for all owners of a process.
  *
  * @category models
  * @since 0.1.0
  */
-export type Credit = "lanes" | "sessions" | "bytes"
+export type Credit = "sessions" | "bytes"
 
 /**
  * How much there is of each.
@@ -24,7 +25,6 @@ export type Credit = "lanes" | "sessions" | "bytes"
  * @since 0.1.0
  */
 export const CreditLimits = Schema.Struct({
-  lanes: Schema.optionalWith(Schema.NonNegativeInt, { default: () => 31 }),
   sessions: Schema.optionalWith(Schema.NonNegativeInt, { default: () => 1024 }),
   bytes: Schema.optionalWith(Schema.NonNegativeInt, { default: () => 8 * 2 ** 30 })
 })
@@ -49,7 +49,7 @@ export interface CreditsShape {
 }
 
 /**
- * Counts lanes, sessions and bytes against their limits.
+ * Counts sessions and bytes against their limits.
  *
  * @category services
  * @since 0.1.0

@@ -251,9 +251,12 @@ export class CreditsExhausted extends Data.TaggedError("CreditsExhausted")<{
   readonly wanted: number
   readonly available: number
   readonly limit: number
+  /** What bounds it, where that is known. */
+  readonly detail?: string | undefined
 }> {
   override get message(): string {
-    return `${this.wanted} ${this.credit} wanted, ${this.available} of ${this.limit} left. ` +
+    const why = this.detail === undefined ? "" : ` (${this.detail})`
+    return `${this.wanted} ${this.credit} wanted, ${this.available} of ${this.limit} left${why}. ` +
       `Close what is no longer needed, or raise the limit.`
   }
 }
@@ -290,7 +293,7 @@ export class LaneStartTimeout extends Schema.TaggedError<LaneStartTimeout>("foli
   }
 ) {
   override get message(): string {
-    return `${this.ready} of ${this.wanted} lanes started within ${this.milliseconds} ms: ` +
+    return `${this.ready} of ${this.wanted} lanes came up within ${this.milliseconds} ms: ` +
       `${withoutStop(this.detail)}. Raise \`startTimeoutMs\`, or ask for fewer workers.`
   }
 }

@@ -15,7 +15,14 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Rung } from "../src/lane/lanes.ts"
-import type { FallbackError, OpenError, RunError } from "./Errors.ts"
+import type {
+  CreditsExhausted,
+  FallbackError,
+  LaneStartTimeout,
+  OpenError,
+  ProtocolMismatch,
+  RunError
+} from "./Errors.ts"
 import type { Inspection, ModuleSource } from "./Extraction.ts"
 
 /**
@@ -90,6 +97,21 @@ export interface SessionReport {
 }
 
 /**
+ * Calls an entry. What can fail depends on the fallback.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Run<A, R> {
+  (
+    entry: string,
+    args: ReadonlyArray<A> | undefined,
+    options: RunOptions<"fail"> & { readonly fallback: "fail" }
+  ): Effect.Effect<R, RunError | FallbackError>
+  (entry: string, args?: ReadonlyArray<A>, options?: RunOptions<"native">): Effect.Effect<R, RunError>
+}
+
+/**
  * An open module.
  *
  * @category models
@@ -113,14 +135,14 @@ export interface Session {
    *
    * Traps arrive as `Trap`, exceptions of imports as `HostException` with the thrown object as `cause`.
    */
-  readonly run: {
-    (
-      entry: string,
-      args: ReadonlyArray<unknown> | undefined,
-      options: RunOptions<"fail"> & { readonly fallback: "fail" }
-    ): Effect.Effect<unknown, RunError | FallbackError>
-    (entry: string, args?: ReadonlyArray<unknown>, options?: RunOptions<"native">): Effect.Effect<unknown, RunError>
-  }
+  readonly run: Run<unknown, unknown>
+  /**
+   * {@link Session.run} with arguments and results as their bits: for NaN payloads, which JavaScript may change, and
+   * for vectors, which it has no value for. Signatures with references are refused with `ArgumentInvalid`.
+   */
+  readonly runBits: Run<bigint, ReadonlyArray<bigint>>
+  /** Waits until the lanes are up, so that the very next call can use them; answers how many, the owner not counted. */
+  readonly awaitLanes: Effect.Effect<number, CreditsExhausted | LaneStartTimeout | ProtocolMismatch>
   /** Plans and refusals, of the whole module or of the functions exported under a name. */
   readonly inspect: (entry?: string) => Inspection
   /** What has happened so far. */

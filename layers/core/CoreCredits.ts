@@ -17,7 +17,7 @@ import { CreditsExhausted } from "../../services/Errors.ts"
  */
 export const makeCredits = (options: typeof CreditLimits.Encoded = {}): CreditsShape => {
   const limits = Schema.decodeSync(CreditLimits)(options)
-  const held: Record<Credit, number> = { lanes: 0, sessions: 0, bytes: 0 }
+  const held: Record<Credit, number> = { sessions: 0, bytes: 0 }
   const available = (credit: Credit): number => limits[credit] - held[credit]
   return {
     available,

@@ -26,7 +26,7 @@ import { Folio, type FolioShape, type OpenOptions, type RunOptions, type Session
 import { type Bound, Scheduling, type Tally } from "../../services/Scheduling.ts"
 import { Transport, type TransportShape } from "../../services/Transport.ts"
 import { importObject, type ReadImport, readImports } from "./imports.ts"
-import { SessionState, thrown } from "./session.ts"
+import { SessionState, thrown, type Writing } from "./session.ts"
 
 const messageOf = (cause: unknown): string => cause instanceof Error ? cause.message : String(cause)
 
@@ -88,16 +88,22 @@ const unbound = (instance: WebAssembly.Instance, read: ReadonlyArray<ReadImport>
   }
 }
 
+/** One call as it was asked for. */
+interface Asked {
+  readonly writing: Writing
+  readonly entry: string
+  readonly args: ReadonlyArray<unknown>
+  readonly signal: RunOptions["signal"]
+}
+
 const call = (
   state: SessionState,
-  entry: string,
-  args: ReadonlyArray<unknown>,
-  signal: RunOptions["signal"]
+  { args, entry, signal, writing }: Asked
 ): Effect.Effect<unknown, Trap | HostException | LaneLost | Cancelled> => {
   const source = state.extracted.name
   if (signal?.aborted === true) return new Cancelled({ source, entry, cause: signal.reason })
   try {
-    return Effect.succeed(state.unsafeCall(entry, args))
+    return Effect.succeed(state.unsafeCall(writing, entry, args))
   } catch (cause) {
     const error = thrown(source, entry, cause)
     if (error instanceof LaneLost) state.unsafeClose()
@@ -106,16 +112,11 @@ const call = (
 }
 
 /** One Effect a call; on the usual path it is made of plain code. */
-const runNative = (
-  state: SessionState,
-  entry: string,
-  args: ReadonlyArray<unknown>,
-  signal: RunOptions["signal"]
-): Effect.Effect<unknown, RunError> =>
+const runNative = (state: SessionState, asked: Asked): Effect.Effect<unknown, RunError> =>
   Effect.suspend((): Effect.Effect<unknown, RunError> => {
-    const problem = state.unsafeBegin(entry, args)
+    const problem = state.unsafeBegin(asked.writing, asked.entry, asked.args)
     if (problem !== undefined) return problem
-    const outcome = call(state, entry, args, signal)
+    const outcome = call(state, asked)
     state.unsafeEnd()
     return outcome
   })
@@ -124,27 +125,21 @@ const runNative = (
 const runParallel = (
   state: SessionState,
   services: { readonly admission: AdmissionShape; readonly transport: TransportShape },
-  entry: string,
-  args: ReadonlyArray<unknown>,
-  signal: RunOptions["signal"]
+  asked: Asked
 ): Effect.Effect<unknown, RunError | FallbackError> =>
   Effect.suspend((): Effect.Effect<unknown, RunError | FallbackError> => {
-    const problem = state.unsafeBegin(entry, args)
+    const problem = state.unsafeBegin(asked.writing, asked.entry, asked.args)
     if (problem !== undefined) return problem
     const { admission, transport } = services
-    const demand = { extracted: state.extracted, entry }
-    return admission.before({ ...demand, width: transport.width }).pipe(
+    const demand = { extracted: state.extracted, entry: asked.entry }
+    return admission.before({ ...demand, width: transport.lanes.report().asked + 1 }).pipe(
       Effect.zipRight(transport.awaitLanes),
       Effect.flatMap((lanes) => {
         const ready = { ...demand, width: lanes + 1 }
-        return admission.before(ready).pipe(
-          Effect.flatMap(() => {
-            const earlier = state.bound.tally()
-            return Effect.flatMap(
-              call(state, entry, args, signal),
-              (result) => admission.after(ready, earlier, state.bound.tally(), result)
-            )
-          })
+        const earlier = state.bound.tally()
+        return Effect.flatMap(
+          call(state, asked),
+          (result) => admission.after(ready, earlier, state.bound.tally(), result)
         )
       }),
       Effect.ensuring(Effect.sync(() => state.unsafeEnd()))
@@ -191,15 +186,18 @@ export const makeFolio: Effect.Effect<
     const extracted = yield* extraction.extract(source, options.name)
     const state = new SessionState(extracted, yield* instantiate(extracted, options))
     yield* Effect.addFinalizer(() => Effect.sync(() => state.unsafeClose()))
-    const run = (entry: string, args: ReadonlyArray<unknown> = [], { fallback, signal }: RunOptions = {}) =>
-      fallback === "fail"
-        ? runParallel(state, { admission, transport }, entry, args, signal)
-        : runNative(state, entry, args, signal)
+    const run =
+      (writing: Writing) => (entry: string, args: ReadonlyArray<unknown> = [], { fallback, signal }: RunOptions = {}) =>
+        fallback === "fail"
+          ? runParallel(state, { admission, transport }, { writing, entry, args, signal })
+          : runNative(state, { writing, entry, args, signal })
     const session: Session = {
       name: extracted.name,
       exports: state.bound.exports,
       memory: state.bound.memory,
-      run: run as Session["run"],
+      run: run("values") as Session["run"],
+      runBits: run("bits") as Session["runBits"],
+      awaitLanes: transport.awaitLanes,
       inspect: (entry) => extraction.inspect(extracted, entry),
       report: () => state.report(transport.width)
     }

@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import type { FunctionType, ValueType } from "../../src/binary/module.ts"
+import { bitWidth, hasBits } from "../../src/wire/values.ts"
 
 /**
  * What does not fit.
@@ -42,28 +43,50 @@ const wanted = (type: ValueType, value: unknown): string | undefined => {
   }
 }
 
+const wrongArity = (given: number, count: number): Misfit => ({
+  reason: "arity",
+  position: -1,
+  detail: `${given} ${given === 1 ? "argument" : "arguments"} for ${count} ${count === 1 ? "parameter" : "parameters"}`
+})
+
+const firstMisfit = (
+  { params }: FunctionType,
+  args: ReadonlyArray<unknown>,
+  want: (type: ValueType, value: unknown) => string | undefined
+): Misfit | undefined => {
+  if (args.length !== params.length) return wrongArity(args.length, params.length)
+  for (const [position, type] of params.entries()) {
+    const wanted = want(type, args[position])
+    if (wanted !== undefined) {
+      return { reason: "type", position, detail: `${describe(args[position])} is not ${wanted}` }
+    }
+  }
+  return undefined
+}
+
 /**
  * Tests arguments against a signature; against the number of parameters where the signature is not known.
  *
  * @category validation
  * @since 0.1.0
  */
-export const misfit = (signature: FunctionType | number, args: ReadonlyArray<unknown>): Misfit | undefined => {
-  const count = typeof signature === "number" ? signature : signature.params.length
-  if (args.length !== count) {
-    return {
-      reason: "arity",
-      position: -1,
-      detail: `${args.length} ${args.length === 1 ? "argument" : "arguments"} for ${count} ` +
-        `${count === 1 ? "parameter" : "parameters"}`
-    }
-  }
-  if (typeof signature === "number") return undefined
-  for (const [position, type] of signature.params.entries()) {
-    const want = wanted(type, args[position])
-    if (want !== undefined) {
-      return { reason: "type", position, detail: `${describe(args[position])} is not ${want}` }
-    }
-  }
-  return undefined
-}
+export const misfit = (signature: FunctionType | number, args: ReadonlyArray<unknown>): Misfit | undefined =>
+  typeof signature !== "number"
+    ? firstMisfit(signature, args, wanted)
+    : args.length === signature
+    ? undefined
+    : wrongArity(args.length, signature)
+
+/**
+ * Tests arguments that are given as their bits. The signature must have no references.
+ *
+ * @category validation
+ * @since 0.1.0
+ */
+export const misfitBits = (signature: FunctionType, args: ReadonlyArray<unknown>): Misfit | undefined =>
+  firstMisfit(signature, args, (type, value) => {
+    const width = hasBits(type) ? bitWidth(type) : 0
+    return typeof value === "bigint" && value >= 0n && value < 1n << BigInt(width)
+      ? undefined
+      : `the ${width} bits of an ${type} as a bigint`
+  })

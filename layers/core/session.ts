@@ -18,13 +18,29 @@ import type { Extracted } from "../../services/Extraction.ts"
 import type { SessionReport } from "../../services/Folio.ts"
 import type { Bound } from "../../services/Scheduling.ts"
 import type { FunctionType } from "../../src/binary/module.ts"
+import { bitsCaller } from "../../src/wire/bits.ts"
 import { trapKind } from "../../src/wire/trap.ts"
 import { formatSignature } from "../../src/wire/values.ts"
-import { misfit } from "./arguments.ts"
+import { type Misfit, misfit, misfitBits } from "./arguments.ts"
+
+/** How arguments and results are written: as JavaScript has them, or as their bits. */
+export type Writing = "values" | "bits"
 
 interface Entry {
   readonly call: (...args: ReadonlyArray<unknown>) => unknown
   readonly signature: FunctionType | undefined
+  /** The call by bits: made when first asked for, null when the signature has a reference. */
+  callBits?: ReturnType<typeof bitsCaller> | null
+}
+
+const misfitOf = (entry: Entry, writing: Writing, args: ReadonlyArray<unknown>): Misfit | undefined => {
+  if (writing === "values") return misfit(entry.signature ?? entry.call.length, args)
+  if (entry.callBits === undefined) {
+    entry.callBits = (entry.signature === undefined ? undefined : bitsCaller(entry.call, entry.signature)) ?? null
+  }
+  return entry.callBits === null || entry.signature === undefined
+    ? { reason: "type", position: -1, detail: "there are references in the signature, which have no bits" }
+    : misfitBits(entry.signature, args)
 }
 
 /**
@@ -84,6 +100,7 @@ export class SessionState {
 
   /** Begins a run: what stands in its way, or undefined, and then {@link unsafeEnd} must follow. */
   unsafeBegin(
+    writing: Writing,
     entry: string,
     args: ReadonlyArray<unknown>
   ): SessionClosed | EntryMissing | ArgumentInvalid | RunConflict | undefined {
@@ -94,7 +111,7 @@ export class SessionState {
       const exported = Object.hasOwn(this.bound.exports, entry) ? this.bound.exports[entry] : undefined
       return new EntryMissing({ source, entry, kind: kindOf(exported), entries: [...this.#entries.keys()] })
     }
-    const problem = misfit(found.signature ?? found.call.length, args)
+    const problem = misfitOf(found, writing, args)
     if (problem !== undefined) {
       const signature = found.signature === undefined
         ? `one of ${found.call.length} parameters`
@@ -112,9 +129,10 @@ export class SessionState {
   }
 
   /** Calls the entry of the run that has begun. Throws what it throws. */
-  unsafeCall(entry: string, args: ReadonlyArray<unknown>): unknown {
+  unsafeCall(writing: Writing, entry: string, args: ReadonlyArray<unknown>): unknown {
     this.#runs += 1
-    return this.#entries.get(entry)?.call(...args)
+    const found = this.#entries.get(entry)
+    return writing === "bits" ? found?.callBits?.(args as ReadonlyArray<bigint>) : found?.call(...args)
   }
 
   /** No run begins afterwards. */

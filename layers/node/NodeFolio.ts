@@ -1,0 +1,125 @@
+/**
+ * Folio on Node.js: lanes are worker threads, and they see the guest's own memory.
+ *
+ * ```ts
+ * import { Folio } from "folio-wasm"
+ * import { NodeFolio } from "folio-wasm/node"
+ *
+ * const program = Effect.gen(function*() {
+ *   const session = yield* Folio.open("sum.wasm")
+ *   return yield* session.run("sum", [0, 1_000_000])
+ * })
+ *
+ * await program.pipe(Effect.scoped, Effect.provide(NodeFolio.layer({ workers: 2 })), Effect.runPromise)
+ * ```
+ *
+ * @since 0.1.0
+ */
+import * as Config from "effect/Config"
+import type * as ConfigError from "effect/ConfigError"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import { CreditLimits } from "../../services/Credits.ts"
+import type { Folio } from "../../services/Folio.ts"
+import { layerAdmission } from "../core/CoreAdmission.ts"
+import { layerArena } from "../core/CoreArena.ts"
+import { layerCredits } from "../core/CoreCredits.ts"
+import { layerFolio } from "../core/CoreFolio.ts"
+import * as NodeExtraction from "./NodeExtraction.ts"
+import * as NodeScheduling from "./NodeScheduling.ts"
+
+/**
+ * How Folio runs on Node.js. Everything has a default.
+ *
+ * @category options
+ * @since 0.1.0
+ */
+export const NodeFolioOptions = Schema.Struct({
+  /** Threads that work, the owner counted: 1 to 32. Default: as many as this process may run at once. */
+  workers: Schema.optional(Schema.Int.pipe(Schema.between(1, 32))),
+  /** Least work of a loop in nanoseconds to be handed out; 0 admits all. Default: what this machine measures. */
+  minimumWorkNs: Schema.optional(Schema.NonNegative),
+  /** Milliseconds that a lane may take to come up. */
+  startTimeoutMs: Schema.optionalWith(Schema.Positive, { default: () => 5_000 }),
+  /** Milliseconds that the analysis of a module may take; what it has not seen by then stays serial. Default: no limit. */
+  prepareBudgetMs: Schema.optional(Schema.Positive),
+  /** Limits of what is held at a time. */
+  limits: Schema.optionalWith(CreditLimits, { default: () => Schema.decodeSync(CreditLimits)({}) })
+})
+
+/**
+ * @category options
+ * @since 0.1.0
+ */
+export type NodeFolioOptions = typeof NodeFolioOptions.Encoded
+
+const layerDecoded = (options: typeof NodeFolioOptions.Type): Layer.Layer<Folio> => {
+  const { limits, minimumWorkNs, prepareBudgetMs, startTimeoutMs, workers } = options
+  return layerFolio.pipe(
+    Layer.provide([
+      layerAdmission(minimumWorkNs),
+      layerArena,
+      NodeExtraction.layer(
+        prepareBudgetMs === undefined ? {} : { budgetMs: prepareBudgetMs, now: () => performance.now() }
+      ),
+      NodeScheduling.layer({ workers, minimumWorkNs, startTimeoutMs })
+    ]),
+    Layer.provide(layerCredits(limits))
+  )
+}
+
+/**
+ * Folio with the given options. Options out of range are a defect.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (options: NodeFolioOptions = {}): Layer.Layer<Folio> =>
+  Layer.unwrapEffect(Effect.map(Effect.orDie(Schema.decode(NodeFolioOptions)(options)), layerDecoded))
+
+const whole = (name: string, low: number, high: number) =>
+  Config.option(
+    Config.integer(name).pipe(
+      Config.validate({ message: `a whole number from ${low} to ${high}`, validation: (n) => n >= low && n <= high })
+    )
+  )
+
+/** Options as they are named in a configuration: `FOLIO_WORKERS` and so on in the environment. */
+const fromConfig: Config.Config<NodeFolioOptions> = Config.nested(
+  Config.all({
+    workers: whole("WORKERS", 1, 32),
+    minimumWorkNs: whole("MINIMUM_WORK_NS", 0, 1e12),
+    startTimeoutMs: whole("START_TIMEOUT_MS", 1, 3_600_000),
+    prepareBudgetMs: whole("PREPARE_BUDGET_MS", 1, 3_600_000)
+  }),
+  "FOLIO"
+).pipe(
+  Config.map((given): NodeFolioOptions =>
+    Object.fromEntries(
+      Object.entries(given).flatMap(([name, value]) => Option.isSome(value) ? [[name, value.value]] : [])
+    )
+  )
+)
+
+/**
+ * Folio with options that are a `Config`.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerConfig = (
+  config: Config.Config.Wrap<NodeFolioOptions>
+): Layer.Layer<Folio, ConfigError.ConfigError> => Layer.unwrapEffect(Effect.map(Config.unwrap(config), layer))
+
+/**
+ * Folio with options from the environment: `FOLIO_WORKERS`, `FOLIO_MINIMUM_WORK_NS`, `FOLIO_START_TIMEOUT_MS`,
+ * `FOLIO_PREPARE_BUDGET_MS`.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerFromEnv: Layer.Layer<Folio, ConfigError.ConfigError> = Layer.unwrapEffect(
+  Effect.map(fromConfig, layer)
+)

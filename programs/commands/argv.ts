@@ -1,0 +1,45 @@
+/**
+ * The command line before it is parsed: options to the front, operands behind `--`.
+ *
+ * Arguments of a WebAssembly function look like options (`-5`, `-inf`), and a flag would take a `1` or `true` behind
+ * it as its value. So operands are told from options here, and the parser sees each where it cannot be mistaken.
+ *
+ * @since 0.1.0
+ */
+
+/** Options that take the next token as their value. */
+const VALUED: ReadonlySet<string> = new Set(["--workers", "--fallback", "--log-level", "--completions"])
+
+/** A number in the WebAssembly text format, not an option. */
+const NUMBER = /^-(?:\.?\d|inf$|infinity$|nan$|nan:)/i
+
+const isOption = (token: string): boolean => token.startsWith("-") && token !== "-" && !NUMBER.test(token)
+
+/**
+ * Arranges the tokens behind the program's name.
+ *
+ *     run x.wasm mix -5 --json   →   run --json -- x.wasm mix -5
+ *
+ * @category parsing
+ * @since 0.1.0
+ */
+export const arrange = (tokens: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const [command, ...rest] = tokens
+  if (command === undefined || command.startsWith("-")) return tokens
+  const options: Array<string> = []
+  const operands: Array<string> = []
+  for (let at = 0; at < rest.length; at++) {
+    const token = rest[at]
+    if (token === "--") {
+      operands.push(...rest.slice(at + 1))
+      break
+    }
+    if (!isOption(token)) {
+      operands.push(token)
+      continue
+    }
+    options.push(token)
+    if (VALUED.has(token) && at + 1 < rest.length) options.push(rest[++at])
+  }
+  return [command, ...options, ...(operands.length > 0 ? ["--", ...operands] : [])]
+}

@@ -1,0 +1,131 @@
+/**
+ * `folio doctor`: what this machine allows, and what is off and why.
+ *
+ * @since 0.1.0
+ */
+import * as Command from "@effect/cli/Command"
+import * as Options from "@effect/cli/Options"
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import type * as Scope from "effect/Scope"
+import { cpus } from "node:os"
+import { aliasMapping } from "../../layers/node/alias.ts"
+import { cpuBudget } from "../../layers/node/cpu.ts"
+import { probeNative } from "../../layers/node/ffi.ts"
+import * as NodeTransport from "../../layers/node/NodeTransport.ts"
+import type { LanesReport } from "../../src/lane/lanes.ts"
+import { measureCeiling } from "./ceiling.ts"
+import { help } from "./help.ts"
+import { printJson } from "./outcome.ts"
+import { type Row, table } from "./table.ts"
+import { packageVersion } from "./version.ts"
+
+/** One thing that was looked at. */
+interface Finding {
+  readonly what: string
+  readonly state: "ok" | "off" | "info"
+  readonly detail: string
+}
+
+const versions = (): ReadonlyArray<Finding> => [
+  {
+    what: "versions",
+    state: "info",
+    detail: `folio ${packageVersion}, Node.js ${process.versions.node}, V8 ${process.versions["v8"]}, ` +
+      `${process.platform} ${process.arch}`
+  }
+]
+
+const processors = (): ReadonlyArray<Finding> => {
+  const { allowed, bound, quota, width } = cpuBudget()
+  const model = cpus()[0]?.model.trim() ?? "unknown processor"
+  const share = quota === undefined ? "no CPU quota" : `a quota of ${quota} CPUs`
+  return [{
+    what: "cores",
+    state: width > 1 ? "ok" : "off",
+    detail: `${width} can be used (${bound}); ${cpus().length} x ${model}, ` +
+      `${allowed === undefined ? "" : `${allowed.length} allowed, `}${share}`
+  }]
+}
+
+/** Whether lanes can see the pages of a memory that the guest owns, tried on a small one. */
+const memoryRung = (): Finding => {
+  const calls = probeNative()
+  const fallbackRungs = "memories that are shared, or of fixed size, can still be used"
+  if (typeof calls === "string") return { what: "memory", state: "off", detail: `alias: ${calls}; ${fallbackRungs}` }
+  const mapping = aliasMapping(new WebAssembly.Memory({ initial: 1 }), calls)
+  const mapped = mapping.ensure()
+  const reason = mapping.reason
+  mapping.release()
+  return mapped
+    ? { what: "memory", state: "ok", detail: "alias: lanes see the pages of an owned, growable memory" }
+    : { what: "memory", state: "off", detail: `alias: ${reason}; ${fallbackRungs}` }
+}
+
+const laneFindings = (
+  report: LanesReport,
+  started: Either.Either<number, { readonly message: string }>
+): ReadonlyArray<Finding> => [
+  Either.isRight(started) && started.right > 0
+    ? { what: "lanes", state: "ok", detail: `${started.right} up besides this thread` }
+    : {
+      what: "lanes",
+      state: "off",
+      detail: Either.isLeft(started) ? started.left.message : report.reasons[0] ?? "none to be had"
+    },
+  report.placed
+    ? { what: "affinity", state: "ok", detail: "each lane is bound to a CPU of its own" }
+    : { what: "affinity", state: "off", detail: report.reasons.at(-1) ?? "no lane to bind" }
+]
+
+const ceilingFinding = (ceiling: number | undefined): Finding =>
+  ceiling === undefined
+    ? { what: "ceiling", state: "off", detail: "no lane to measure with" }
+    : {
+      what: "ceiling",
+      state: ceiling >= 1.5 ? "ok" : "info",
+      detail: `two threads do ${ceiling.toFixed(2)}x the arithmetic of one` +
+        (ceiling >= 1.5 ? "" : ": the second CPU is busy or no core of its own")
+    }
+
+const examine: Effect.Effect<ReadonlyArray<Finding>, never, Scope.Scope> = Effect.gen(function*() {
+  const transport = yield* NodeTransport.make({ workers: undefined, startTimeoutMs: 5_000 })
+  const started = yield* Effect.either(transport.awaitLanes)
+  const ceiling = yield* measureCeiling(transport.lanes)
+  return [
+    ...versions(),
+    ...processors(),
+    ...laneFindings(transport.lanes.report(), started),
+    memoryRung(),
+    ceilingFinding(ceiling)
+  ]
+})
+
+const MARK = { ok: "green", off: "red", info: "yellow" } as const
+
+const print = (findings: ReadonlyArray<Finding>): string =>
+  table(
+    findings.map((
+      { detail, state, what }
+    ): Row => [{ text: what }, { text: state, colour: MARK[state] }, { text: detail }])
+  )
+
+/**
+ * The command.
+ *
+ * @category commands
+ * @since 0.1.0
+ */
+export const doctor = Command.make(
+  "doctor",
+  { json: Options.boolean("json").pipe(Options.withDescription("print one JSON document")) },
+  ({ json }) =>
+    Effect.flatMap(Effect.scoped(examine), (findings) => json ? printJson({ findings }) : Console.log(print(findings)))
+).pipe(
+  Command.withDescription(help(
+    "Show what this machine allows: versions, cores, lanes, memory, and how much two threads can gain.",
+    [["folio doctor", "a line for each"], ["folio doctor --json", "for programs"]],
+    "Whatever is off, programs run natively and give the same results. Exit code 0."
+  ))
+)
