@@ -16,10 +16,10 @@
  * @since 0.1.0
  */
 import * as Config from "effect/Config"
-import type * as ConfigError from "effect/ConfigError"
+import * as ConfigError from "effect/ConfigError"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { CreditLimits } from "../../services/Credits.ts"
 import type { Folio } from "../../services/Folio.ts"
@@ -79,11 +79,17 @@ const layerDecoded = (options: typeof NodeFolioOptions.Type): Layer.Layer<Folio>
 export const layer = (options: NodeFolioOptions = {}): Layer.Layer<Folio> =>
   Layer.unwrapEffect(Effect.map(Effect.orDie(Schema.decode(NodeFolioOptions)(options)), layerDecoded))
 
-const whole = (name: string, low: number, high: number) =>
-  Config.option(
-    Config.integer(name).pipe(
-      Config.validate({ message: `a whole number from ${low} to ${high}`, validation: (n) => n >= low && n <= high })
-    )
+/** A whole number, unset when it is missing or empty. */
+const whole = (name: string, low: number, high: number): Config.Config<number | undefined> =>
+  Config.string(name).pipe(
+    Config.withDefault(""),
+    Config.mapOrFail((text) => {
+      if (text === "") return Either.right(undefined)
+      const value = Number(text)
+      return /^\d+$/.test(text) && value >= low && value <= high
+        ? Either.right(value)
+        : Either.left(ConfigError.InvalidData([name], `${text} is no whole number from ${low} to ${high}`))
+    })
   )
 
 /** Options as they are named in a configuration: `FOLIO_WORKERS` and so on in the environment. */
@@ -97,9 +103,7 @@ const fromConfig: Config.Config<NodeFolioOptions> = Config.nested(
   "FOLIO"
 ).pipe(
   Config.map((given): NodeFolioOptions =>
-    Object.fromEntries(
-      Object.entries(given).flatMap(([name, value]) => Option.isSome(value) ? [[name, value.value]] : [])
-    )
+    Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
   )
 )
 

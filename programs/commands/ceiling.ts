@@ -36,9 +36,9 @@ const kernelBytes = (): Uint8Array<ArrayBuffer> => {
     .finish()
 }
 
-/** Rounds of one measurement: some ten milliseconds. */
-const ROUNDS = 4_000_000
-const REPEATS = 5
+/** Rounds of one measurement: some five milliseconds. */
+const ROUNDS = 1_500_000
+const REPEATS = 12
 
 const milliseconds = (work: () => void): number => {
   const began = performance.now()
