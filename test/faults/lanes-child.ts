@@ -18,8 +18,17 @@ const mode = process.argv[2]!
 /** Written at once and not through `process.stdout`, which would defer it. */
 const say = (line: string): void => void Fs.writeSync(1, `${line}\n`)
 
-const startOne = (spinMicroseconds: number): NodeLanes => {
+/** Held until the end, so that no collector ends a group before. */
+const groups: Array<NodeLanes> = []
+
+const make = (spinMicroseconds: number): NodeLanes => {
   const group = new NodeLanes({ lanes: 1, oversubscribe: true, spinMicroseconds })
+  groups.push(group)
+  return group
+}
+
+const startOne = (spinMicroseconds: number): NodeLanes => {
+  const group = make(spinMicroseconds)
   group.start()
   if (group.waitUntilReady(10_000) !== 1) throw new Error(JSON.stringify(group.report()))
   return group
@@ -32,7 +41,7 @@ const filled = (pages: number): WebAssembly.Memory => {
 }
 
 const bring = (lanes: string): void => {
-  if (lanes === "starting") return new NodeLanes({ lanes: 1, oversubscribe: true }).start()
+  if (lanes === "starting") return make(0).start()
   // Spinning for an hour is spinning for ever here.
   const group = startOne(lanes === "spinning" ? 3_600_000_000 : 0)
   if (lanes !== "busy") return
@@ -44,7 +53,7 @@ const bring = (lanes: string): void => {
 }
 
 const end = (ending: string): void => {
-  process.on("exit", () => say("bye"))
+  process.on("exit", () => say(`bye ${groups.length}`))
   if (ending === "exit") process.exit(3)
   if (ending === "throw") throw new Error("on purpose")
 }

@@ -5,7 +5,6 @@
 import * as Fs from "node:fs"
 import * as Os from "node:os"
 import * as Path from "node:path"
-import { pathToFileURL } from "node:url"
 import { assert, describe, it } from "vitest"
 import { startChild } from "./lanes-support.ts"
 
@@ -21,7 +20,7 @@ describe("a program", () => {
       it(`ends by itself (${ending}) while its lane is ${lanes}`, async () => {
         const ended = await startChild(`${ending}-${lanes}`).ended
         assert.match(ended.stderr, stderr)
-        assert.deepStrictEqual([ended.code, ended.signal, ended.stdout], [code, null, "bye\n"])
+        assert.deepStrictEqual([ended.code, ended.signal, ended.stdout], [code, null, "bye 1\n"])
       })
     }
   }
@@ -31,28 +30,27 @@ describe("a program", () => {
     assert.deepStrictEqual([code, stderr, stdout], [0, "", `{"touched":[],"ready":1}\n`])
   })
 
-  for (const way of ["--import", "NODE_OPTIONS"]) {
-    it(`that preloads a module by ${way} does not preload it into its lanes`, async () => {
-      const directory = Fs.mkdtempSync(Path.join(Os.tmpdir(), "folio-lanes-"))
-      try {
-        const log = Path.join(directory, "log")
-        const preload = Path.join(directory, "preload.mjs")
-        Fs.writeFileSync(log, "")
-        Fs.writeFileSync(
-          preload,
-          `import { appendFileSync } from "node:fs"\nappendFileSync(${JSON.stringify(log)}, "*")\n`
-        )
-        const option = `--import=${pathToFileURL(preload).href}`
-        const { code } = await startChild(
-          "natural-parked",
-          way === "--import" ? { nodeOptions: [option] } : { env: { NODE_OPTIONS: option } }
-        ).ended
-        assert.strictEqual(code, 0)
-        assert.strictEqual(Fs.readFileSync(log, "utf8"), "*")
-      } finally {
-        Fs.rmSync(directory, { recursive: true })
-      }
-    })
+  for (const way of ["options", "NODE_OPTIONS"]) {
+    for (const option of ["--import", "--require"]) {
+      it(`that preloads a module by ${option} in its ${way} does not preload it into its lanes`, async () => {
+        const directory = Fs.mkdtempSync(Path.join(Os.tmpdir(), "folio-lanes-"))
+        try {
+          const log = Path.join(directory, "log")
+          const preload = Path.join(directory, "preload.cjs")
+          Fs.writeFileSync(log, "")
+          Fs.writeFileSync(preload, `require("node:fs").appendFileSync(${JSON.stringify(log)}, "*")`)
+          const set = `${option}=${preload}`
+          const { code } = await startChild(
+            "natural-parked",
+            way === "options" ? { nodeOptions: [set] } : { env: { NODE_OPTIONS: set } }
+          ).ended
+          assert.strictEqual(code, 0)
+          assert.strictEqual(Fs.readFileSync(log, "utf8"), "*")
+        } finally {
+          Fs.rmSync(directory, { recursive: true })
+        }
+      })
+    }
   }
 
   it("without node:ffi has lanes all the same, only not placed", async () => {
