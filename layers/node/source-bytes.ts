@@ -15,9 +15,6 @@ const typedArray = Object.getPrototypeOf(Uint8Array.prototype) as object
 const arrayBuffer = getter(typedArray, "buffer")
 const arrayOffset = getter(typedArray, "byteOffset")
 const arrayLength = getter(typedArray, "byteLength")
-const viewBuffer = getter(DataView.prototype, "buffer")
-const viewOffset = getter(DataView.prototype, "byteOffset")
-const viewLength = getter(DataView.prototype, "byteLength")
 
 /**
  * Bytes seen through a buffer source.
@@ -40,16 +37,11 @@ export interface SourceBytes {
  */
 export const sourceBytes = (source: unknown): SourceBytes | undefined => {
   try {
-    // V8 takes views of shared memory, but not the shared buffer itself.
+    // V8 takes typed arrays over shared memory, but neither the shared buffer itself nor a DataView.
     if (types.isArrayBuffer(source)) return { bytes: new Uint8Array(source), shared: false }
     if (types.isTypedArray(source)) {
       const buffer = arrayBuffer(source) as ArrayBuffer
       const bytes = new Uint8Array(buffer, arrayOffset(source) as number, arrayLength(source) as number)
-      return { bytes, shared: types.isSharedArrayBuffer(buffer) }
-    }
-    if (types.isDataView(source)) {
-      const buffer = viewBuffer(source) as ArrayBuffer
-      const bytes = new Uint8Array(buffer, viewOffset(source) as number, viewLength(source) as number)
       return { bytes, shared: types.isSharedArrayBuffer(buffer) }
     }
   } catch {
