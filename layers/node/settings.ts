@@ -65,7 +65,7 @@ export interface ReadSettings {
 export const MAXIMUM_WORKERS = 32
 
 const preparing: ReadonlyArray<string> = ["wait", "background", "off"] satisfies ReadonlyArray<Preparing>
-const switches: Record<string, boolean> = { "0": false, false: false, "1": true, true: true }
+const switches = new Map([["0", false], ["false", false], ["1", true], ["true", true]])
 
 /**
  * Reads the settings out of an environment.
@@ -84,7 +84,7 @@ export const readSettings = (environment: Readonly<Record<string, string | undef
   const offText = value("FOLIO_OFF")
   const off = offText === undefined
     ? false
-    : switches[offText] ?? refuse("FOLIO_OFF", offText, "0, 1, false, true")
+    : switches.get(offText) ?? refuse("FOLIO_OFF", offText, "0, 1, false, true")
 
   const workersText = value("FOLIO_WORKERS")
   const workers = workersText === undefined

@@ -37,10 +37,7 @@ export const observeOrder = async (bytes) => {
     compile: settled(await race(() => WebAssembly.compile(bytes))),
     compileBad: settled(await race(() => WebAssembly.compile(bytes.subarray(0, 9)))),
     streaming: settled(await race(() => WebAssembly.compileStreaming(response()))),
-    options: await race((log) => {
-      new WebAssembly.Module(bytes, options(log))
-      return Promise.resolve()
-    }),
+    options: await race((log) => Promise.resolve(new WebAssembly.Module(bytes, options(log)))),
     optionsAsync: settled(await race((log) => WebAssembly.compile(bytes, options(log)))),
     optionsTogether: settled(await race((log) => WebAssembly.instantiate(bytes, {}, options(log)))),
     afterEach: await new Promise((resolve) => {

@@ -45,7 +45,7 @@ export const observeRealms = async (bytes) => {
       Object.keys(subInstance.exports.wrapped),
       subInstance.exports.wrapped === subInstance.exports.wrapped
     ],
-    reflected: [reflected instanceof Array, Object.prototype.toString.call(reflected)],
+    reflected: [Object.getPrototypeOf(reflected) === Array.prototype, Object.prototype.toString.call(reflected)],
     constructed: ofInstance(Reflect.construct(WebAssembly.Instance, [module]))
   }
 }

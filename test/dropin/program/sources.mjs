@@ -39,6 +39,7 @@ const type = { headers: { "content-type": "application/wasm" } }
 const responses = (bytes) => ({
   good: () => new Response(bytes, type),
   promised: () => Promise.resolve(new Response(bytes, type)),
+  // oxlint-disable-next-line unicorn/no-thenable
   thenable: () => ({ then: (resolve) => resolve(new Response(bytes, type)) }),
   noType: () => new Response(bytes),
   wrongType: () => new Response(bytes, { headers: { "content-type": "application/wasm; charset=utf-8" } }),

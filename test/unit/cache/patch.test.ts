@@ -1,0 +1,76 @@
+/**
+ * A patch makes the output again out of the input, is small where little differs, and never reaches outside.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import * as FastCheck from "effect/FastCheck"
+import { applyPatch, makePatch } from "../../../layers/node/patch.ts"
+import { ByteWriter } from "../../../src/binary/writer.ts"
+
+const bytes = FastCheck.uint8Array({ maxLength: 400 })
+
+/** An input, and what becomes of it by insertions, deletions and replacements. */
+const edited = FastCheck.tuple(
+  bytes,
+  FastCheck.array(
+    FastCheck.record({ at: FastCheck.nat(400), drop: FastCheck.nat(8), add: FastCheck.uint8Array({ maxLength: 40 }) }),
+    { maxLength: 6 }
+  )
+).map(([input, edits]) => {
+  const output = [...input]
+  for (const { add, at, drop } of edits) output.splice(Math.min(at, output.length), drop, ...add)
+  return { input, output: new Uint8Array(output) }
+})
+
+/** Bytes without repetition of sixteen in a row. */
+const counting = (length: number): Uint8Array =>
+  new Uint8Array(length).map((_, index) => index % 2 === 0 ? index >> 9 : index >> 1)
+
+describe("a patch", () => {
+  it("makes the output out of the input", () => {
+    FastCheck.assert(FastCheck.property(edited, ({ input, output }) => {
+      assert.deepStrictEqual(applyPatch(input, makePatch(input, output), output.length), output)
+    }))
+  })
+
+  it("joins any two inputs and outputs, also of few different bytes", () => {
+    const few = FastCheck.array(FastCheck.nat(1), { maxLength: 200 }).map((values) => new Uint8Array(values))
+    FastCheck.assert(FastCheck.property(few, few, (input, output) => {
+      assert.deepStrictEqual(applyPatch(input, makePatch(input, output), output.length), output)
+    }))
+  })
+
+  it("holds little more than what was inserted", () => {
+    const input = counting(100_000)
+    const output = new Uint8Array([
+      ...input.subarray(0, 10_000),
+      ...new Uint8Array(30).fill(0xaa),
+      ...input.subarray(10_003, 60_000),
+      ...new Uint8Array(500).fill(0xbb),
+      ...input.subarray(60_000)
+    ])
+    const patch = makePatch(input, output)
+    assert.deepStrictEqual(applyPatch(input, patch, output.length), output)
+    assert.isBelow(patch.length, 600)
+  })
+
+  it("of equal bytes is one run", () => {
+    assert.isAtMost(makePatch(counting(5000), counting(5000)).length, 5)
+  })
+
+  it("that does not fit is refused", () => {
+    const input = counting(100)
+    const run = (step: number, copy: number, insert: number, inserted: number): Uint8Array =>
+      new ByteWriter().s32(step).u32(copy).u32(insert).bytes(new Uint8Array(inserted)).finish()
+    const refused: ReadonlyArray<readonly [string, Uint8Array, number]> = [
+      ["behind the input", run(0, 101, 0, 0), 101],
+      ["in front of the input", run(-1, 10, 0, 0), 10],
+      ["beyond the output", run(0, 10, 5, 5), 14],
+      ["short of the output", run(0, 10, 5, 5), 16],
+      ["more inserted than there is", run(0, 10, 5, 4), 15],
+      ["cut off", new Uint8Array([0, 0x80]), 0]
+    ]
+    for (const [what, patch, length] of refused) {
+      assert.throws(() => applyPatch(input, patch, length), undefined, undefined, what)
+    }
+  })
+})
