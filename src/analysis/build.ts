@@ -274,13 +274,14 @@ class Builder {
     liveLocals: Uint32Array | "all" | undefined
   ): void {
     const { graph } = this
-    const block = graph.newBlock({ kind: exit, offset: this.reader.start })
+    const values: Array<number> = []
+    const block = graph.newBlock({ kind: exit, offset: this.reader.start, values })
     graph.edge(this.current, block, kind)
-    for (let i = 0; i < operands; i++) graph.exitValues.push(this.stack[this.stack.length - 1 - i])
+    for (let i = 0; i < operands; i++) values.push(this.stack[this.stack.length - 1 - i])
     if (liveLocals === undefined) return
     this.assigned.forEach((local, slot) => {
       if (liveLocals === "all" || (liveLocals[local >>> 5] & (1 << (local & 31))) !== 0) {
-        graph.exitValues.push(this.locals[slot])
+        values.push(this.locals[slot])
       }
     })
   }
@@ -379,7 +380,7 @@ class Builder {
       } else if (opcode === 0x05 && this.skipped === 0) this.startElse()
       return
     }
-    const numeric = numericShape(opcode)
+    const numeric = opcode < 0x45 ? undefined : numericShape(opcode)
     if (numeric !== undefined) return this.numeric(opcode, numeric.pops, numeric.type)
     switch (opcode) {
       case 0x20:
@@ -472,7 +473,7 @@ class Builder {
         return
       }
       case 0x0e: {
-        this.graph.exitValues.push(this.pop())
+        this.graph.selectors.push(this.pop())
         for (const depth of new Set(reader.targets!)) this.branch(depth, "case")
         this.reachable = false
         return

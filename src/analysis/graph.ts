@@ -81,6 +81,8 @@ export interface ExitInfo {
   readonly kind: "branch" | "return" | "fallthrough"
   /** Offset of the instruction that leaves. */
   readonly offset: number
+  /** Values that leave: operands, and locals that are read behind the loop. */
+  readonly values: Array<number>
 }
 
 /** One access to memory 0 (or an access the analysis cannot describe). @category model @since 0.1.0 */
@@ -153,17 +155,14 @@ export class Graph {
   readonly effects: Array<Effect> = []
   /** Trap-capable operations: division, remainder, float-to-integer truncation. */
   readonly trapping: Array<number> = []
-  /** Values that leave the region: operands and live locals at exits. */
-  readonly exitValues: Array<number> = []
+  /** Values that choose between more than two ways. */
+  readonly selectors: Array<number> = []
   /** Immediate dominator of each block, -1 when unreachable. */
   idom: Int32Array = new Int32Array(0)
   /** Reverse post-order number of each block, -1 when unreachable. */
   order: Int32Array = new Int32Array(0)
   /** Innermost natural loop of each block, -1 outside. */
   inner: Int32Array = new Int32Array(0)
-  /** 1 where a node's value can matter. */
-  live: Uint8Array = new Uint8Array(0)
-
   /** Adds a node and returns its id. */
   node(kind: number, op: number, a: number, b: number, c: number, type: ValueType, block: number, aux?: unknown): number {
     const id = this.kind.length
@@ -207,12 +206,11 @@ export class Graph {
     return this.kind[node] === Kind.Const32
   }
 
-  /** Orders blocks, computes dominators, natural loops and liveness. Call once, when everything is added. */
+  /** Orders blocks, computes dominators and natural loops. Call once, when everything is added. */
   finish(): this {
     this.#orderBlocks()
     this.#dominators()
     this.#naturalLoops()
-    this.#markLive()
     return this
   }
 
@@ -291,42 +289,5 @@ export class Graph {
     }
     // Loops are recorded outermost first, so a later one overwrites with the more deeply nested.
     for (const loop of this.loops) for (const block of loop.body) this.inner[block] = loop.id
-  }
-
-  #markLive(): void {
-    const live = new Uint8Array(this.kind.length)
-    const work: Array<number> = []
-    const add = (node: number): void => {
-      if (node > 0 && live[node] === 0) {
-        live[node] = 1
-        work.push(node)
-      }
-    }
-    for (const access of this.accesses) {
-      if (this.order[access.block] < 0) continue
-      add(access.address)
-      if (access.kind === "store") add(access.node)
-    }
-    for (const node of this.trapping) {
-      add(this.a[node])
-      add(this.b[node])
-    }
-    for (const node of this.exitValues) add(node)
-    for (const block of this.blocks) if (block.condition > 0) add(block.condition)
-    while (work.length > 0) {
-      const node = work.pop()!
-      switch (this.kind[node]) {
-        case Kind.Phi:
-          for (const input of this.phi(node).inputs) if (this.order[input.block] >= 0) add(input.value)
-          break
-        case Kind.Op:
-        case Kind.Select:
-        case Kind.Load:
-          add(this.a[node])
-          add(this.b[node])
-          add(this.c[node])
-      }
-    }
-    this.live = live
   }
 }

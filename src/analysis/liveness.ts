@@ -192,7 +192,7 @@ const solve = (blocks: ReadonlyArray<FlowBlock>, words: number): Array<Uint32Arr
       const def = blocks[pred].def
       let changed = false
       for (let w = 0; w < words; w++) {
-        const next = into[w] | (own[w] & ~def[w])
+        const next = (into[w] | (own[w] & ~def[w])) >>> 0
         if (next !== into[w]) {
           into[w] = next
           changed = true

@@ -119,12 +119,13 @@ export interface PlannedLoop {
   readonly instructions: number
   readonly groups: ReadonlyArray<GroupRecord>
   readonly obligations: ReadonlyArray<Obligation>
-  /** Ranges of bytes that the guard reports for a snapshot. */
-  readonly writeRanges: number
-  /** Bytes at the frame that lane results take. */
-  readonly outBytes: number
-  /** Initial bytes of a lane's results (identities of reductions), hexadecimal. */
-  readonly outInitial: string
+  /** Byte of control memory where the guard reports written ranges (pairs of i64), and how many. */
+  readonly firstRange: number
+  readonly ranges: number
+  /** Distance that one iteration covers in the guest's test; 0 when the test is not a distance. */
+  readonly step: number
+  /** Integer reductions, in the order of a participant's results (8 bytes each). */
+  readonly reductions: ReadonlyArray<{ readonly operation: string; readonly type: "i32" | "i64" }>
 }
 
 /**
@@ -157,7 +158,6 @@ export interface Plan {
   readonly refusal: Reason | undefined
   /** False when a time budget ended the analysis before all functions were seen. */
   readonly complete: boolean
-  /** Name of the mutable i32 global that holds plan k's threshold: prefix + k. */
   readonly memory: MemoryFacts | undefined
 }
 

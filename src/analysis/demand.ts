@@ -1,0 +1,88 @@
+/**
+ * Demand: which values of the loop can matter when the loop is entered afresh in the middle.
+ *
+ * The owner continues in its original loop for the last iterations, so a local that is written in every iteration
+ * before the loop ends comes out right by itself. A header value matters when the code of an iteration needs it as it
+ * was left by an earlier one.
+ *
+ *     iteration T-1 ─ a complete one: what it reads of header values must be right
+ *     iteration T   ─ leaves by the trip test: header values it reads were made by iteration T-1
+ *
+ * @since 0.1.0
+ */
+import type { Graph } from "./graph.ts"
+import { Kind } from "./graph.ts"
+import type { Trip } from "./induction.ts"
+
+/**
+ * One byte a node, 1 where its value matters. Without a trip test every way out counts as one that may happen in any
+ * iteration.
+ *
+ * @category analysis
+ * @since 0.1.0
+ */
+export const demanded = (graph: Graph, trip: Trip | undefined): Uint8Array => {
+  const marks = new Uint8Array(graph.kind.length)
+  const last = new Uint8Array(graph.kind.length)
+  const header = new Set(graph.loops[0].phis)
+  const mark = (root: number): void => {
+    const work = [root]
+    while (work.length > 0) {
+      const node = work.pop()!
+      if (node <= 0 || marks[node] === 1) continue
+      marks[node] = 1
+      work.push(...operands(graph, node))
+    }
+  }
+  const markLast = (root: number): void => {
+    const work = [root]
+    while (work.length > 0) {
+      const node = work.pop()!
+      if (node <= 0 || last[node] === 1) continue
+      last[node] = 1
+      if (header.has(node)) {
+        for (const input of graph.phi(node).inputs.slice(1)) if (graph.order[input.block] >= 0) mark(input.value)
+      } else work.push(...operands(graph, node))
+    }
+  }
+  for (const access of graph.accesses) {
+    if (graph.order[access.block] < 0) continue
+    mark(access.address)
+    if (access.kind === "store") mark(access.node)
+  }
+  for (const node of graph.trapping) {
+    mark(graph.a[node])
+    mark(graph.b[node])
+  }
+  for (const block of graph.blocks) {
+    if (graph.order[block.id] < 0) continue
+    if (block.condition > 0) mark(block.condition)
+    if (block.exit === undefined) continue
+    const byTrip = trip !== undefined && leavesByTrip(graph, trip, block.id)
+    for (const value of block.exit.values) {
+      if (byTrip) markLast(value)
+      else mark(value)
+    }
+  }
+  for (const node of graph.selectors) mark(node)
+  return marks
+}
+
+/** True when the only way to the exit block is the edge of the trip test. */
+const leavesByTrip = (graph: Graph, trip: Trip, exit: number): boolean => {
+  const first = trip.edge.to
+  return graph.blocks[first].preds.length === 1 && graph.dominates(first, exit)
+}
+
+const operands = (graph: Graph, node: number): ReadonlyArray<number> => {
+  switch (graph.kind[node]) {
+    case Kind.Phi:
+      return graph.phi(node).inputs.filter((i) => graph.order[i.block] >= 0).map((i) => i.value)
+    case Kind.Op:
+    case Kind.Select:
+    case Kind.Load:
+      return [graph.a[node], graph.b[node], graph.c[node]]
+    default:
+      return []
+  }
+}

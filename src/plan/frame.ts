@@ -1,0 +1,77 @@
+/**
+ * Where guard, dispatcher and chunks find each other's values in control memory.
+ *
+ *     byte 8192   frame: one 16-byte slot a captured value, then a slot a step, then 16 bytes a written range
+ *     byte 57344  results: 128 bytes a participant (0 = the owner, 1 + l = lane l)
+ *     byte 61440  tickets: 64 blocks of 64 bytes, used in turn
+ *     byte 65536  end
+ *
+ * A ticket hands out the pieces of one dispatch. Participants take the next piece by an atomic add, so a lane that
+ * wakes up late simply gets fewer, or none.
+ *
+ * @since 0.1.0
+ */
+
+/** First byte of the frame; equals the lane layout's frame. @category layout @since 0.1.0 */
+export const FRAME = 8192
+
+/** Bytes of a slot. @category layout @since 0.1.0 */
+export const SLOT = 16
+
+/** First byte of the results. @category layout @since 0.1.0 */
+export const RESULTS = 57344
+
+/** Bytes of results a participant. @category layout @since 0.1.0 */
+export const RESULT_BYTES = 128
+
+/** First byte of the tickets. @category layout @since 0.1.0 */
+export const TICKETS = 61440
+
+/** Bytes of a ticket: a cache line. @category layout @since 0.1.0 */
+export const TICKET_BYTES = 64
+
+/** Tickets before the first is used again. @category layout @since 0.1.0 */
+export const TICKET_COUNT = 64
+
+/** Bytes of a ticket's fields. @category layout @since 0.1.0 */
+export const Ticket = {
+  /** Next piece to hand out (atomic). */
+  NEXT: 0,
+  /** Pieces that are done (atomic). */
+  FINISHED: 4,
+  /** Iterations in all. */
+  TOTAL: 8,
+  /** Pieces to hand out; the piece numbers end here. */
+  LIMIT: 12
+} as const
+
+/** Most slots and ranges that fit into the frame. @category layout @since 0.1.0 */
+export const FRAME_SLOTS = (RESULTS - FRAME) / SLOT
+
+/** Reductions that fit into a participant's results. @category layout @since 0.1.0 */
+export const MAXIMUM_REDUCTIONS = RESULT_BYTES / 8
+
+/**
+ * Slots of one plan.
+ *
+ * @category layout
+ * @since 0.1.0
+ */
+export interface FrameLayout {
+  /** Byte of captured value k. */
+  readonly capture: (k: number) => number
+  /** Byte of the step of variable k. */
+  readonly step: (k: number) => number
+  /** Byte of written range k: its low end, 8 bytes further its high end, both i64. */
+  readonly range: (k: number) => number
+  /** Slots taken in all. */
+  readonly slots: number
+}
+
+/** The layout of a plan with these many captures, variables and written ranges. @category layout @since 0.1.0 */
+export const frameLayout = (captures: number, variables: number, ranges: number): FrameLayout => ({
+  capture: (k) => FRAME + SLOT * k,
+  step: (k) => FRAME + SLOT * (captures + k),
+  range: (k) => FRAME + SLOT * (captures + variables + k),
+  slots: captures + variables + ranges
+})

@@ -1,0 +1,289 @@
+/**
+ * From the graph of a loop to what its chunks need, or to the reasons why it stays serial.
+ *
+ * @since 0.1.0
+ */
+import { demanded } from "../analysis/demand.ts"
+import type { AccessGroup } from "../analysis/footprint.ts"
+import { footprint } from "../analysis/footprint.ts"
+import type { Graph } from "../analysis/graph.ts"
+import { Kind } from "../analysis/graph.ts"
+import type { InductionVariable, Trip } from "../analysis/induction.ts"
+import { Induction, isVarying } from "../analysis/induction.ts"
+import type { Polynomial } from "../analysis/polynomial.ts"
+import { mentions } from "../analysis/polynomial.ts"
+import type { Reduction } from "../analysis/reduction.ts"
+import { findReduction } from "../analysis/reduction.ts"
+import type { Obligation, Reason, ReasonCode } from "./types.ts"
+
+/**
+ * A value of the owner that the guard and the chunks receive.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Capture {
+  readonly source: "local" | "global" | "memory-size"
+  /** Local or global index. */
+  readonly index: number
+  /** Its node in the graph. */
+  readonly node: number
+}
+
+/**
+ * What is known of a loop that can be split.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface LoopFacts {
+  readonly graph: Graph
+  readonly induction: Induction
+  readonly trip: Trip
+  readonly groups: ReadonlyArray<AccessGroup>
+  readonly captures: ReadonlyArray<Capture>
+  /** Induction variables that live in locals, to be set at the start of a chunk. */
+  readonly variables: ReadonlyArray<InductionVariable & { readonly local: number }>
+  readonly reductions: ReadonlyArray<Reduction>
+  /** Invariant divisors, to be tested at entry. */
+  readonly divisors: ReadonlyArray<{ readonly node: number; readonly offset: number; readonly signed: boolean }>
+  /** Offsets of what can end a chunk early: traps and exits other than the trip test. */
+  readonly aborts: ReadonlyArray<number>
+  readonly obligations: ReadonlyArray<Obligation>
+}
+
+/** Most groups of accesses; the guard tests each pair that includes a store. */
+const MAXIMUM_GROUPS = 20
+
+/** Most captured values: the engine's limit on parameters is 1000. */
+const MAXIMUM_CAPTURES = 200
+
+const BLOCKING: ReadonlySet<string> = new Set([
+  "call",
+  "call-indirect",
+  "global-write",
+  "memory-grow",
+  "atomic",
+  "bulk-memory",
+  "table",
+  "exception",
+  "reference",
+  "other-memory",
+  "tail-call"
+])
+
+/**
+ * Facts of the loop, or the reasons that rule it out (at least one).
+ *
+ * @category planning
+ * @since 0.1.0
+ */
+export const loopFacts = (graph: Graph): LoopFacts | ReadonlyArray<Reason> => {
+  const loop = graph.loops[0]
+  const reasons: Array<Reason> = []
+  const refuse = (code: ReasonCode, offset: number, detail: string): void => {
+    if (reasons.length < 8) reasons.push({ code, offset, detail })
+  }
+  if (loop.body.size === 0) {
+    refuse("uncountable", loop.offset, "control never returns to the start of this loop")
+    return reasons
+  }
+  for (const effect of graph.effects) {
+    if (loop.body.has(effect.block) && BLOCKING.has(effect.code)) {
+      refuse(effect.code, effect.position, `each iteration does this: ${effect.code}`)
+    }
+  }
+  if (!graph.accesses.some((a) => a.kind === "store" && loop.body.has(a.block)) && loop.phis.length === 0) {
+    refuse("no-stores", loop.offset, "the loop changes nothing")
+  }
+  if (reasons.length > 0) return reasons
+
+  const induction = new Induction(graph)
+  const trip = induction.trip(0)
+  if (trip === undefined) {
+    refuse("uncountable", loop.offset, "no test that bounds the number of iterations was found")
+  } else if (!induction.isInvariantTrip(trip)) {
+    refuse("uncountable", loop.offset, "the bound of the loop changes while it runs")
+  }
+  const { groups, unknown } = footprint(induction)
+  for (const one of unknown) {
+    refuse(one.reason, one.access.position, unknownDetail[one.reason])
+  }
+  const marks = demanded(graph, trip)
+  const variables: Array<InductionVariable & { local: number }> = []
+  const reductions: Array<Reduction> = []
+  for (const phi of loop.phis) {
+    if (marks[phi] === 0 || induction.unchanged.has(phi)) continue
+    const { local } = graph.phi(phi)
+    const variable = induction.variables.get(phi)
+    if (local < 0) refuse("loop-parameters", loop.offset, "the loop carries operands in its block type")
+    else if (variable !== undefined) variables.push({ ...variable, local })
+    else {
+      const reduction = findReduction(graph, marks, phi)
+      if (reduction !== undefined) reductions.push(reduction)
+      else refuse("scalar-carry", loop.offset, `local ${local} carries a value from one iteration to the next`)
+    }
+  }
+  if (groups.length > MAXIMUM_GROUPS) {
+    refuse("too-many-groups", loop.offset, `${groups.length} groups of addresses, at most ${MAXIMUM_GROUPS} are tested`)
+  }
+  if (!groups.some((g) => g.kind === "store") && reductions.length === 0 && reasons.length === 0) {
+    refuse("no-stores", loop.offset, "the loop stores nothing and reduces nothing")
+  }
+  if (reasons.length > 0 || trip === undefined) return reasons
+
+  const { aborts, divisors } = hazards(graph, induction, trip)
+  const captures = collectCaptures(graph, induction, marks, trip, groups, variables, divisors.map((d) => d.node))
+  if (captures.length > MAXIMUM_CAPTURES) {
+    refuse("too-large", loop.offset, `${captures.length} captured values, at most ${MAXIMUM_CAPTURES}`)
+    return reasons
+  }
+  const facts = { graph, induction, trip, groups, captures, variables, reductions, divisors, aborts }
+  return { ...facts, obligations: obligationsOf(facts) }
+}
+
+const unknownDetail: Readonly<Record<"unknown-load" | "unknown-store" | "same-address-store" | "inner-trip", string>> = {
+  "unknown-load": "the address of this load does not advance evenly",
+  "unknown-store": "the address of this store does not advance evenly",
+  "same-address-store": "every iteration stores to the same address",
+  "inner-trip": "the address depends on an inner loop whose length changes"
+}
+
+/** Ways in which a chunk can end early, and divisors whose test at entry rules one out. */
+const hazards = (graph: Graph, induction: Induction, trip: Trip): Pick<LoopFacts, "aborts" | "divisors"> => {
+  const body = graph.loops[0].body
+  const aborts: Array<number> = []
+  const divisors: Array<{ node: number; offset: number; signed: boolean }> = []
+  for (const exit of graph.loops[0].exits) {
+    if (exit.edge !== trip.edge) aborts.push(graph.blocks[exit.from].branchOffset || graph.loops[0].offset)
+  }
+  for (const node of graph.trapping) {
+    if (!body.has(graph.block[node])) continue
+    const op = graph.op[node]
+    const divides = op <= 0x82
+    const divisor = graph.b[node]
+    const signed = op === 0x6d || op === 0x6f || op === 0x7f || op === 0x81
+    if (divides && graph.kind[divisor] === Kind.Const32) {
+      const value = graph.a[divisor]
+      if (value !== 0 && !(signed && value === -1)) continue
+    }
+    if (divides && graph.kind[divisor] === Kind.Const64) {
+      const value = graph.aux[divisor] as bigint
+      if (value !== 0n && !(signed && value === -1n)) continue
+    }
+    if (divides && induction.isInvariant(divisor)) {
+      divisors.push({ node: divisor, offset: graph.loops[0].offset, signed })
+    } else aborts.push(graph.loops[0].offset)
+  }
+  return { aborts, divisors }
+}
+
+/** Entries, globals and `memory.size` that the guard or a chunk reads. */
+const collectCaptures = (
+  graph: Graph,
+  induction: Induction,
+  marks: Uint8Array,
+  trip: Trip,
+  groups: ReadonlyArray<AccessGroup>,
+  variables: ReadonlyArray<InductionVariable>,
+  more: ReadonlyArray<number>
+): Array<Capture> => {
+  const nodes = new Set<number>()
+  const follow = (node: number): void => {
+    if (node <= 0 || nodes.has(node)) return
+    nodes.add(node)
+    switch (graph.kind[node]) {
+      case Kind.Phi:
+        if (graph.phi(node).loop >= 0) follow(graph.phi(node).inputs[0].value)
+        break
+      case Kind.Op:
+      case Kind.Select:
+      case Kind.Load:
+        follow(graph.a[node])
+        follow(graph.b[node])
+        follow(graph.c[node])
+    }
+  }
+  const followPolynomial = (p: Polynomial): void => {
+    for (const term of p.terms.values()) {
+      for (const s of term.symbols) {
+        if (s.startsWith("n")) follow(Number(s.slice(1)))
+        else if (s.startsWith("T") || s.startsWith("J")) {
+          const inner = induction.trip(Number(s.slice(1)))
+          if (inner !== undefined && inner.loop !== 0) followTrip(inner)
+        }
+      }
+    }
+  }
+  const followTrip = (one: Trip): void => {
+    if (one.wide) {
+      follow(one.wideStart!.node)
+      follow(one.wideLimit)
+      return
+    }
+    followPolynomial(one.start)
+    followPolynomial(one.step)
+    followPolynomial(one.limit)
+  }
+  followTrip(trip)
+  for (const group of groups) {
+    followPolynomial(group.base)
+    followPolynomial(group.coefficient)
+    for (const spread of group.spreads) {
+      followPolynomial(spread.coefficient)
+      followPolynomial({ constant: 0, terms: new Map([[spread.symbol, { coefficient: 1, symbols: [spread.symbol] }]]) })
+    }
+  }
+  for (const variable of variables) {
+    follow(variable.initial)
+    followPolynomial(variable.step)
+  }
+  for (const loop of graph.loops.slice(1)) {
+    const inner = induction.trip(loop.id)
+    if (inner !== undefined && induction.isInvariantTrip(inner)) followTrip(inner)
+  }
+  more.forEach(follow)
+  const captures: Array<Capture> = []
+  for (let node = 1; node < graph.kind.length; node++) {
+    if (marks[node] === 0 && !nodes.has(node)) continue
+    const kind = graph.kind[node]
+    if (kind === Kind.Entry) captures.push({ source: "local", index: graph.a[node], node })
+    else if (kind === Kind.Global) captures.push({ source: "global", index: graph.a[node], node })
+    else if (kind === Kind.MemorySize && !captures.some((c) => c.source === "memory-size")) {
+      captures.push({ source: "memory-size", index: 0, node })
+    }
+  }
+  return captures
+}
+
+const obligationsOf = (facts: Omit<LoopFacts, "obligations">): Array<Obligation> => {
+  const { captures, divisors, graph, groups, induction, reductions, trip } = facts
+  const result: Array<Obligation> = [
+    ...captures.map((c) => ({ kind: "captured-input", source: c.source, index: c.index }) as const),
+    { kind: "exact-trip", loop: 0, offset: trip.branchOffset }
+  ]
+  for (const group of groups) {
+    result.push({ kind: "in-bounds", group: group.id }, { kind: "no-wrap", group: group.id })
+  }
+  for (const store of groups) {
+    if (store.kind !== "store") continue
+    for (const other of groups) {
+      if (other.kind === "store" && other.id < store.id) continue
+      result.push({ kind: "disjoint", store: store.id, other: other.id })
+    }
+  }
+  for (const node of induction.invariantLoads) {
+    const access = graph.accesses.find((a) => a.node === node)
+    if (access !== undefined) result.push({ kind: "invariant-load", offset: access.position })
+  }
+  for (const divisor of divisors) result.push({ kind: "safe-divisor", offset: divisor.offset })
+  for (const offset of new Set(facts.aborts)) result.push({ kind: "discard-on-abort", offset })
+  for (const reduction of reductions) {
+    result.push({ kind: "reduction", local: reduction.local, operation: reduction.operation })
+  }
+  result.push({ kind: "joined-before-use" })
+  return result
+}
+
+/** True when a polynomial is the same in every iteration. @category queries @since 0.1.0 */
+export const isInvariantPolynomial = (p: Polynomial): boolean => !mentions(p, isVarying)

@@ -1,0 +1,287 @@
+/**
+ * Preparation: from a module's bytes to its plan and the modules that carry it out.
+ *
+ * @since 0.1.0
+ */
+import { buildRegion, RegionTooLarge } from "../analysis/build.ts"
+import { AnalysisBudgetExceeded } from "../analysis/induction.ts"
+import { loopLiveness } from "../analysis/liveness.ts"
+import type { LoopShape } from "../analysis/scan.ts"
+import { scanLoops } from "../analysis/scan.ts"
+import type { ValueType, WasmModule } from "../binary/module.ts"
+import { decodeModule, localTypes, ModuleFormatError } from "../binary/module.ts"
+import { chunkModule } from "../transform/chunk.ts"
+import type { GuardPlan } from "../transform/guard.ts"
+import { guardModule, instructionCounts } from "../transform/guard.ts"
+import { guestModule, usesHiddenNames } from "../transform/guest.ts"
+import { frameLayout, FRAME_SLOTS, MAXIMUM_REDUCTIONS } from "./frame.ts"
+import type { LoopFacts } from "./loop.ts"
+import { loopFacts } from "./loop.ts"
+import type { MemoryFacts, Obligation, Plan, PlannedLoop, Reason, ReasonCode, RefusedLoop } from "./types.ts"
+import { PLAN_VERSION } from "./types.ts"
+
+/**
+ * How to prepare.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface PrepareOptions {
+  /** Milliseconds after which no further function is analysed; the plan is then marked incomplete. */
+  readonly budgetMs?: number
+  /** A clock in milliseconds, for the budget. */
+  readonly now?: () => number
+  /** Most planned loops of one module. */
+  readonly maximumPlans?: number
+  /** Drops what an obligation makes guard or chunk do. For mutation tests: the result may be wrong. */
+  readonly omit?: (obligation: Obligation, plan: number) => boolean
+}
+
+/**
+ * A plan with its modules. `guest` and `guard` are `undefined` when nothing was planned: the original bytes run.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Prepared {
+  readonly plan: Plan
+  readonly guest: Uint8Array | undefined
+  readonly guard: Uint8Array | undefined
+  /** One chunk module a planned loop, by its index. */
+  readonly chunks: ReadonlyArray<Uint8Array>
+}
+
+/** Loops with more instructions are left alone. */
+const MAXIMUM_INSTRUCTIONS = 20_000
+
+/** Values in the graph of one loop. */
+const MAXIMUM_NODES = 40_000
+
+const DEFAULT_MAXIMUM_PLANS = 1_000
+
+interface Candidate extends GuardPlan {
+  readonly functionIndex: number
+  readonly shape: LoopShape
+  readonly chunk: Uint8Array
+}
+
+/**
+ * Prepares a module. Refusals are data; only bytes that are no module throw (`ModuleFormatError`).
+ *
+ * @category planning
+ * @since 0.1.0
+ */
+export const prepare = (bytes: Uint8Array, options: PrepareOptions = {}): Prepared => {
+  const module = decodeModule(bytes)
+  const refusal = moduleRefusal(module)
+  if (refusal !== undefined) return { plan: planOf(module, [], refusal, true), guest: undefined, guard: undefined, chunks: [] }
+  const omit = options.omit ?? (() => false)
+  const sharedMaximum = module.memories[0].shared ? module.memories[0].max : undefined
+  const deadline = options.budgetMs === undefined || options.now === undefined
+    ? Infinity
+    : options.now() + options.budgetMs
+  const records: Array<PlannedLoop | RefusedLoop> = []
+  const candidates: Array<Candidate> = []
+  let complete = true
+  const maximumPlans = options.maximumPlans ?? DEFAULT_MAXIMUM_PLANS
+  for (let index = module.importedFunctions; index < module.functions.length; index++) {
+    if (options.now !== undefined && options.now() > deadline) {
+      complete = false
+      break
+    }
+    planFunction(module, index, sharedMaximum, omit, records, candidates, maximumPlans)
+  }
+  const plan = planOf(module, records, undefined, complete)
+  if (candidates.length === 0) return { plan, guest: undefined, guard: undefined, chunks: [] }
+  const guard = guardModule(module, candidates, sharedMaximum, omit)
+  const guest = guestModule(
+    module,
+    candidates.map((c) => ({ functionIndex: c.functionIndex, offset: c.shape.offset, facts: c.facts, types: c.types })),
+    new Uint8Array([PLAN_VERSION])
+  )
+  return { plan, guest, guard, chunks: candidates.map((c) => c.chunk) }
+}
+
+const planOf = (
+  module: WasmModule,
+  loops: ReadonlyArray<PlannedLoop | RefusedLoop>,
+  refusal: Reason | undefined,
+  complete: boolean
+): Plan => ({
+  version: PLAN_VERSION,
+  inputBytes: module.bytes.length,
+  functions: module.functions.length - module.importedFunctions,
+  loops,
+  refusal,
+  complete,
+  memory: memoryFacts(module)
+})
+
+const memoryFacts = (module: WasmModule): MemoryFacts | undefined => {
+  const memory = module.memories[0]
+  if (memory === undefined) return undefined
+  const imported = module.imports.find((i) => i.kind === "memory")
+  return {
+    imported: imported === undefined ? undefined : { module: imported.module, name: imported.name },
+    min: memory.min,
+    max: memory.max,
+    shared: memory.shared
+  }
+}
+
+const moduleRefusal = (module: WasmModule): Reason | undefined => {
+  if (module.memories.length === 0) return { code: "no-memory", offset: 0, detail: "the module has no memory" }
+  if (module.memories.length > 1) {
+    return { code: "other-memory", offset: 0, detail: `the module has ${module.memories.length} memories` }
+  }
+  if (module.memories[0].is64) return { code: "memory64", offset: 0, detail: "the memory has 64-bit addresses" }
+  if (module.memories[0].pageSizeLog2 !== undefined) {
+    return { code: "other-memory", offset: 0, detail: "the memory has pages of a size of its own" }
+  }
+  if (usesHiddenNames(module)) return { code: "reference", offset: 0, detail: "an export has a name kept for Folio" }
+  return undefined
+}
+
+/** Plans the loops of one function, an outer loop before its inner ones. */
+const planFunction = (
+  module: WasmModule,
+  functionIndex: number,
+  sharedMaximum: number | undefined,
+  omit: (obligation: Obligation, plan: number) => boolean,
+  records: Array<PlannedLoop | RefusedLoop>,
+  candidates: Array<Candidate>,
+  maximumPlans: number
+): void => {
+  const functionName = module.functionNames.get(functionIndex)
+  const refused = (shape: LoopShape | undefined, reasons: ReadonlyArray<Reason>): void => {
+    records.push({
+      _tag: "refused",
+      functionIndex,
+      functionName,
+      offset: shape?.offset ?? module.functions[functionIndex].body!.start,
+      reasons
+    })
+  }
+  let shapes: ReadonlyArray<LoopShape> | undefined
+  try {
+    shapes = scanLoops(module, functionIndex)
+  } catch (error) {
+    if (!(error instanceof ModuleFormatError)) throw error
+    refused(undefined, [{ code: "unknown-instruction", offset: error.offset, detail: error.message }])
+    return
+  }
+  if (shapes === undefined) return
+  const { types } = localTypes(module, functionIndex)
+  const functionType = module.types[module.functions[functionIndex].typeIndex]
+  if (functionType === undefined) return
+  let liveness: ReturnType<typeof loopLiveness> | "unknown" = "unknown"
+  const planned = new Set<number>()
+  for (const [position, shape] of shapes.entries()) {
+    if (insidePlanned(shapes, position, planned)) {
+      refused(shape, [{ code: "inside-planned", offset: shape.offset, detail: "an enclosing loop is planned" }])
+      continue
+    }
+    const early = earlyRefusal(module, shape)
+    if (early !== undefined) {
+      refused(shape, [early])
+      continue
+    }
+    if (candidates.length >= maximumPlans) {
+      refused(shape, [{ code: "budget", offset: shape.offset, detail: `the module has ${maximumPlans} plans already` }])
+      continue
+    }
+    if (liveness === "unknown") liveness = loopLiveness(module, functionIndex)
+    try {
+      const live = liveness?.get(shape.offset)
+      const graph = buildRegion(module, types, functionType, shape, live, { nodes: MAXIMUM_NODES })
+      const facts = loopFacts(graph)
+      const outcome = "graph" in facts
+        ? planned1(module, functionIndex, shape, types, facts, candidates.length, sharedMaximum, omit)
+        : facts
+      if ("chunk" in outcome) {
+        candidates.push(outcome)
+        planned.add(position)
+        records.push(recordOf(outcome, candidates.length - 1, functionName))
+      } else refused(shape, outcome)
+    } catch (error) {
+      const code: ReasonCode | undefined = error instanceof RegionTooLarge
+        ? "too-large"
+        : error instanceof AnalysisBudgetExceeded
+        ? "budget"
+        : error instanceof ModuleFormatError
+        ? "unknown-instruction"
+        : undefined
+      if (code === undefined) throw error
+      refused(shape, [{ code, offset: shape.offset, detail: (error as Error).message }])
+    }
+  }
+}
+
+const insidePlanned = (
+  shapes: ReadonlyArray<LoopShape>,
+  position: number,
+  planned: ReadonlySet<number>
+): boolean => {
+  for (let at = shapes[position].parent; at >= 0; at = shapes[at].parent) if (planned.has(at)) return true
+  return false
+}
+
+const earlyRefusal = (module: WasmModule, shape: LoopShape): Reason | undefined => {
+  if (shape.hopeless !== undefined) {
+    const code = shape.hopeless === "exception" ? "exception" : "reference"
+    return { code, offset: shape.hopelessAt, detail: `the loop contains ${shape.hopeless} instructions` }
+  }
+  if (shape.instructions > MAXIMUM_INSTRUCTIONS) {
+    return { code: "too-large", offset: shape.offset, detail: `${shape.instructions} instructions` }
+  }
+  const type = shape.blockType >= 0 ? module.types[shape.blockType] : undefined
+  if (shape.blockType >= 0 && (type === undefined || type.params.length > 0 || type.results.length > 1)) {
+    return { code: "loop-parameters", offset: shape.offset, detail: "the loop's block type carries operands" }
+  }
+  return undefined
+}
+
+const planned1 = (
+  module: WasmModule,
+  functionIndex: number,
+  shape: LoopShape,
+  types: ReadonlyArray<ValueType>,
+  facts: LoopFacts,
+  index: number,
+  sharedMaximum: number | undefined,
+  omit: (obligation: Obligation, plan: number) => boolean
+): Candidate | ReadonlyArray<Reason> => {
+  const reported = facts.aborts.length > 0 ? facts.groups.filter((g) => g.kind === "store") : []
+  const layout = frameLayout(facts.captures.length, facts.variables.length, reported.length)
+  if (layout.slots > FRAME_SLOTS || facts.reductions.length > MAXIMUM_REDUCTIONS) {
+    return [{ code: "too-large", offset: shape.offset, detail: "more values than the frame holds" }]
+  }
+  const chunk = chunkModule(module, types, shape, facts, layout, sharedMaximum, (o) => omit(o, index))
+  return { facts, types, layout, reported, functionIndex, shape, chunk }
+}
+
+const recordOf = (candidate: Candidate, index: number, functionName: string | undefined): PlannedLoop => {
+  const { facts } = candidate
+  return {
+    _tag: "planned",
+    index,
+    functionIndex: candidate.functionIndex,
+    functionName,
+    offset: candidate.shape.offset,
+    tier: facts.aborts.length > 0 ? "abortable" : "direct",
+    instructions: instructionCounts(facts.graph).reduce((sum, n) => sum + n, 0),
+    groups: facts.groups.map(({ high, id, kind, low, positions }) => ({ id, kind, low, high, positions })),
+    obligations: facts.obligations,
+    firstRange: candidate.layout.range(0),
+    ranges: candidate.reported.length,
+    step: thresholdStep(facts),
+    reductions: facts.reductions.map(({ operation, type }) => ({ operation, type }))
+  }
+}
+
+/** Distance that one iteration covers in the guest's test, 0 when the test is not a distance. */
+const thresholdStep = (facts: LoopFacts): number => {
+  const { trip } = facts
+  if (trip.wide) return Number(trip.wideStep < 0n ? -trip.wideStep : trip.wideStep)
+  return trip.step.terms.size === 0 ? Math.abs(trip.step.constant) : 0
+}

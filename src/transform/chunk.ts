@@ -1,0 +1,343 @@
+/**
+ * The chunk module of a loop: its original body, told how many iterations to run.
+ *
+ * before
+ *
+ *     (loop $l  body…  (br_if $l (i32.lt_u (local.tee $i …) (local.get $n))))
+ *
+ * after
+ *
+ *     (func (export "run") (param $ticket i32) (param $piece i32) (param $out i32)
+ *       …captured values into the original locals…
+ *       (loop $claim
+ *         (br_if $end (i32.ge_u (local.tee $k (i32.atomic.rmw.add $control (local.get $ticket) (i32.const 1))) limit))
+ *         …induction variables for iteration $k × $piece; $rest = iterations of the piece…
+ *         (block $abort (block $done
+ *           (loop $l  body…  (drop (i32.lt_u …))  (br_if $l (local.tee $rest (i32.sub (local.get $rest) (i32.const 1))))  (br $done))
+ *           (br $abort))
+ *           …count the piece as finished…  (br $claim))
+ *         (unreachable))                                    ;; left early: the dispatcher discards everything
+ *
+ * Original local `i` is local `i + 3`. Globals and `memory.size` are read from captured values, so a lane needs only
+ * the two memories.
+ *
+ * @since 0.1.0
+ */
+import { InstructionReader } from "../binary/instruction.ts"
+import type { ValueType, WasmModule } from "../binary/module.ts"
+import type { FrameLayout } from "../plan/frame.ts"
+import { Ticket } from "../plan/frame.ts"
+import type { LoopFacts } from "../plan/loop.ts"
+import type { LoopShape } from "../analysis/scan.ts"
+import type { Obligation } from "../plan/types.ts"
+import { Assembler, assembleModule, CONTROL, functionBody } from "./assembler.ts"
+import { polynomialNodes } from "./evaluate.ts"
+
+/** Parameters of `run` before the original locals. */
+const SHIFT = 3
+
+/**
+ * Bytes of the chunk module. `omit` drops the effect of an obligation (mutation tests only).
+ *
+ * @category transforms
+ * @since 0.1.0
+ */
+export const chunkModule = (
+  module: WasmModule,
+  types: ReadonlyArray<ValueType>,
+  shape: LoopShape,
+  facts: LoopFacts,
+  layout: FrameLayout,
+  sharedMaximum: number | undefined,
+  omit: (obligation: Obligation) => boolean = () => false
+): Uint8Array => {
+  const emitter = new ChunkEmitter(module, types, shape, facts, layout, omit)
+  const body = emitter.emit()
+  return assembleModule({
+    types: [{ params: ["i32", "i32", "i32"], results: [] }, ...emitter.blockTypes],
+    imports: [],
+    functions: [{ name: "run", typeIndex: 0, body }],
+    sharedMaximum
+  })
+}
+
+class ChunkEmitter {
+  readonly code = new Assembler()
+  readonly extra: Array<ValueType> = []
+  readonly blockTypes: Array<{ params: ReadonlyArray<ValueType>; results: ReadonlyArray<ValueType> }> = []
+  readonly blockTypeIndex = new Map<number, number>()
+  readonly globalLocal = new Map<number, number>()
+  memorySizeLocal = -1
+  rest = 0
+
+  readonly module: WasmModule
+  readonly types: ReadonlyArray<ValueType>
+  readonly shape: LoopShape
+  readonly facts: LoopFacts
+  readonly layout: FrameLayout
+  readonly omit: (obligation: Obligation) => boolean
+
+  constructor(
+    module: WasmModule,
+    types: ReadonlyArray<ValueType>,
+    shape: LoopShape,
+    facts: LoopFacts,
+    layout: FrameLayout,
+    omit: (obligation: Obligation) => boolean
+  ) {
+    this.module = module
+    this.types = types
+    this.shape = shape
+    this.facts = facts
+    this.layout = layout
+    this.omit = omit
+  }
+
+  local(type: ValueType): number {
+    this.extra.push(type)
+    return SHIFT + this.types.length + this.extra.length - 1
+  }
+
+  emit(): Uint8Array {
+    const { code, facts, layout } = this
+    const claimed = this.local("i32")
+    const first = this.local("i32")
+    const any = this.local("i32")
+    this.rest = this.local("i32")
+    facts.captures.forEach((capture, k) => {
+      const target = capture.source === "local"
+        ? SHIFT + capture.index
+        : this.local(capture.source === "global" ? this.module.globals[capture.index].valueType : "i32")
+      if (capture.source === "global") this.globalLocal.set(capture.index, target)
+      if (capture.source === "memory-size") this.memorySizeLocal = target
+      if (this.omit({ kind: "captured-input", source: capture.source, index: capture.index })) return
+      code.loadControl(this.captureType(k), layout.capture(k)).set(target)
+    })
+    facts.reductions.forEach((reduction, k) => {
+      code.get(2).access(reduction.type === "i32" ? 0x28 : 0x29, CONTROL, 8 * k).set(SHIFT + reduction.local)
+    })
+    code.block().loop()
+    code.get(0).i32(1).atomic(0x1e, CONTROL, Ticket.NEXT).tee(claimed)
+    code.get(0).access(0x28, CONTROL, Ticket.LIMIT).op(0x4f).brIf(1) // ge_u
+    code.i32(1).set(any)
+    code.get(claimed).get(1).op(0x6c).set(first)
+    // rest = min(piece, total - first): select keeps the first operand when it is the smaller
+    code.get(0).access(0x28, CONTROL, Ticket.TOTAL).get(first).op(0x6b).tee(this.rest).get(1)
+    code.get(this.rest).get(1).op(0x49).op(0x1b)
+    code.set(this.rest)
+    this.startVariables(first)
+    code.block().block()
+    this.copyLoop()
+    code.br(1).end() // fell out of the loop
+    code.get(0).i32(1).atomic(0x1e, CONTROL, Ticket.FINISHED).op(0x1a)
+    code.br(1).end()
+    code.op(0x00)
+    code.end().end()
+    facts.reductions.forEach((reduction, k) => {
+      code.get(any).if()
+      code.get(2).get(SHIFT + reduction.local).access(reduction.type === "i32" ? 0x36 : 0x37, CONTROL, 8 * k)
+      code.end()
+    })
+    return functionBody([...this.types, ...this.extra], code)
+  }
+
+  captureType(k: number): ValueType {
+    const capture = this.facts.captures[k]
+    return capture.source === "local"
+      ? this.types[capture.index]
+      : capture.source === "global"
+      ? this.module.globals[capture.index].valueType
+      : "i32"
+  }
+
+  /** Sets each induction variable to `initial + step · first`. */
+  startVariables(first: number): void {
+    const { code, facts, layout } = this
+    facts.variables.forEach((variable, k) => {
+      const slot = facts.captures.findIndex((c) => c.node === variable.initial)
+      const target = SHIFT + variable.local
+      if (variable.wideStep !== undefined) {
+        code.loadControl("i64", layout.capture(slot)).get(first).op(0xad).i64(variable.wideStep).op(0x7e).op(0x7c)
+      } else {
+        code.loadControl("i32", layout.capture(slot)).get(first)
+        if (polynomialNodes(variable.step).length === 0) code.i32(variable.step.constant)
+        else code.loadControl("i32", layout.step(k))
+        code.op(0x6c).op(0x6a)
+      }
+      code.set(target)
+    })
+  }
+
+  /** Copies the loop, label depth 0 inside it being its own; $done is one further out, $abort two. */
+  copyLoop(): void {
+    const { code, facts, module, shape } = this
+    const { trip } = facts
+    code.out.u8(0x03)
+    this.blockType(shape.blockType)
+    const reader = new InstructionReader(module.bytes, shape.bodyStart, shape.end)
+    const copy = (): void => void code.out.bytes(module.bytes, reader.start, reader.position)
+    /** Labels opened inside the loop. */
+    let depth = 0
+    const goOn = (level: number): void => {
+      code.get(this.rest).i32(1).op(0x6b).tee(this.rest).brIf(level).br(level + 1)
+    }
+    const stays = this.staysAfterBranch()
+    while (reader.next()) {
+      const opcode = reader.opcode
+      switch (opcode) {
+        case 0x20:
+          code.get(reader.index + SHIFT)
+          break
+        case 0x21:
+          code.set(reader.index + SHIFT)
+          break
+        case 0x22:
+          code.tee(reader.index + SHIFT)
+          break
+        case 0x23: {
+          const local = this.globalLocal.get(reader.index)
+          const init = module.globals[reader.index].init
+          if (local !== undefined) code.get(local)
+          else if (init?.opcode === 0x41 && init.i32 !== undefined && !module.globals[reader.index].mutable) {
+            code.i32(init.i32)
+          } else this.zero(module.globals[reader.index].valueType) // nothing depends on it
+          break
+        }
+        case 0x3f:
+          if (this.memorySizeLocal >= 0) code.get(this.memorySizeLocal)
+          else code.i32(0)
+          break
+        case 0x02:
+        case 0x03:
+        case 0x04:
+          depth++
+          code.out.u8(opcode)
+          this.blockType(reader.blockType)
+          break
+        case 0x0b:
+          depth--
+          copy()
+          break
+        case 0x0c:
+          if (reader.index < depth) copy()
+          else if (reader.index === depth) goOn(depth)
+          else code.br(depth + 2)
+          break
+        case 0x0d: {
+          if (reader.index < depth) copy()
+          else if (reader.index > depth) {
+            if (reader.start === trip.branchOffset) code.op(0x1a)
+            else code.brIf(depth + 2)
+          } else if (reader.start === trip.branchOffset && trip.edge.kind === "false") {
+            code.op(0x1a)
+            goOn(depth)
+          } else if (stays.has(reader.start)) {
+            code.if()
+            goOn(depth + 1)
+            code.end()
+          } else {
+            code.op(0x45).brIf(depth + 2)
+            goOn(depth)
+          }
+          break
+        }
+        case 0x0e: {
+          // A way back to the header is counted in a block of its own.
+          const targets = reader.targets!
+          const returns = targets.includes(depth)
+          const map = (target: number): number =>
+            target < depth ? target + (returns ? 1 : 0) : target === depth ? 0 : depth + 2 + (returns ? 1 : 0)
+          if (!returns) {
+            code.out.u8(0x0e).u32(targets.length - 1)
+            for (const target of targets) code.out.u32(map(target))
+          } else this.countedTable(targets, map, goOn, depth)
+          break
+        }
+        case 0x0f:
+          code.br(depth + 2)
+          break
+        default:
+          if (isOutside(opcode)) code.op(0x00)
+          else copy()
+      }
+    }
+    code.end()
+    if (shape.blockType !== -64) code.op(0x1a)
+  }
+
+  /** Stands in for a value that nothing depends on. */
+  zero(type: ValueType): void {
+    const { code } = this
+    switch (type) {
+      case "i32":
+        code.i32(0)
+        break
+      case "i64":
+        code.i64(0)
+        break
+      case "f32":
+        code.op(0x43).out.fixed32(0)
+        break
+      case "f64":
+        code.op(0x44).out.fixed64(0n)
+        break
+      case "v128":
+        code.op(0xfd00c).out.fixed64(0n).fixed64(0n)
+        break
+      default:
+        code.op(0x00)
+    }
+  }
+
+  /** br_table with a way back to the header: (block (block (br_table …)) count, branch). */
+  countedTable(
+    targets: ReadonlyArray<number>,
+    map: (target: number) => number,
+    goOn: (level: number) => void,
+    depth: number
+  ): void {
+    const { code } = this
+    const selector = this.local("i32")
+    code.set(selector).block().get(selector)
+    code.out.u8(0x0e).u32(targets.length - 1)
+    for (const target of targets) code.out.u32(map(target))
+    code.end()
+    goOn(depth)
+  }
+
+  /** Offsets of conditional branches to the header behind which the iteration may go on. */
+  staysAfterBranch(): Set<number> {
+    const { graph } = this.facts
+    const { body, header } = graph.loops[0]
+    const result = new Set<number>()
+    for (const id of body) {
+      const block = graph.blocks[id]
+      if (block.condition === 0 || !block.succs.some((s) => s.to === header && s.kind === "true")) continue
+      if (block.succs.some((s) => s.kind === "false" && body.has(s.to))) result.add(block.branchOffset)
+    }
+    return result
+  }
+
+  blockType(immediate: number): void {
+    const { code, module } = this
+    if (immediate < 0) {
+      code.out.s33(immediate)
+      return
+    }
+    let index = this.blockTypeIndex.get(immediate)
+    if (index === undefined) {
+      const type = module.types[immediate]
+      if (type === undefined) throw new Error("block type is not a function type")
+      index = 1 + this.blockTypes.length
+      this.blockTypes.push(type)
+      this.blockTypeIndex.set(immediate, index)
+    }
+    code.out.s33(index)
+  }
+}
+
+/** Instructions that occur only on ways out of the loop, which a chunk never follows. */
+const isOutside = (opcode: number): boolean =>
+  (opcode >= 0x10 && opcode <= 0x15) || opcode === 0x24 || opcode === 0x25 || opcode === 0x26 || opcode === 0x40 ||
+  opcode === 0xd0 || opcode === 0xd1 || opcode === 0xd2 || (opcode >= 0xfc008 && opcode <= 0xfc011) ||
+  (opcode >= 0xfe000 && opcode < 0xff000)

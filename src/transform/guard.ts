@@ -1,0 +1,354 @@
+/**
+ * The guard module: one `enter` function a plan, which decides with the values at hand whether the loop's chunks are
+ * exactly the serial loop, and if so asks the dispatcher to run them.
+ *
+ *     (func (export "enter0") (param captured values…) (result induction values… reduced values…)
+ *       (block $refuse
+ *         trip count T; M = T − 1 iterations can run apart, the rest follows in the original loop
+ *         bounds and wrap of every group, disjointness of every pair with a store, divisors
+ *         …frame: captured values, steps, written ranges…
+ *         (local.set $m (call $dispatch plan M work-per-iteration)))
+ *       …induction values after $m iterations, reductions combined…)
+ *
+ * Intervals of a group over iterations 0 … M−1, in exact integers (i64):
+ *
+ *     [ base + min(0, c·(M−1)) + Σ min spreads + low,  base + max(0, c·(M−1)) + Σ max spreads + high )
+ *
+ * An address modulo 2³² equals the exact one when the exact one lies in [0, 2³²) throughout, since the polynomial is
+ * linear in each varying symbol and so takes its extremes at the ends.
+ *
+ * @since 0.1.0
+ */
+import type { AccessGroup } from "../analysis/footprint.ts"
+import { Kind } from "../analysis/graph.ts"
+import { fingerprint } from "../analysis/polynomial.ts"
+import type { ValueType, WasmModule } from "../binary/module.ts"
+import type { FrameLayout } from "../plan/frame.ts"
+import { RESULT_BYTES, RESULTS, TICKETS } from "../plan/frame.ts"
+import type { LoopFacts } from "../plan/loop.ts"
+import type { Obligation } from "../plan/types.ts"
+import { assembleModule, CONTROL, functionBody } from "./assembler.ts"
+import { Evaluator, polynomialNodes } from "./evaluate.ts"
+
+/**
+ * A plan as the guard needs it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface GuardPlan {
+  readonly facts: LoopFacts
+  readonly types: ReadonlyArray<ValueType>
+  readonly layout: FrameLayout
+  /** Store groups whose range is reported for a snapshot; empty for a plan that cannot end early. */
+  readonly reported: ReadonlyArray<AccessGroup>
+}
+
+/** Signature of a plan's `enter`. @category transforms @since 0.1.0 */
+export const guardType = (
+  module: WasmModule,
+  plan: Pick<GuardPlan, "facts" | "types">
+): { readonly params: ReadonlyArray<ValueType>; readonly results: ReadonlyArray<ValueType> } => ({
+  params: plan.facts.captures.map((c) =>
+    c.source === "local" ? plan.types[c.index] : c.source === "global" ? module.globals[c.index].valueType : "i32"
+  ),
+  results: [...plan.facts.variables.map((v) => plan.types[v.local]), ...plan.facts.reductions.map((r) => r.type)]
+})
+
+/** Bytes of the guard module. @category transforms @since 0.1.0 */
+export const guardModule = (
+  module: WasmModule,
+  plans: ReadonlyArray<GuardPlan>,
+  sharedMaximum: number | undefined,
+  omit: (obligation: Obligation, plan: number) => boolean = () => false
+): Uint8Array => {
+  const types: Array<{ params: ReadonlyArray<ValueType>; results: ReadonlyArray<ValueType> }> = [
+    { params: ["i32", "i32", "i32"], results: ["i32"] }
+  ]
+  const functions = plans.map((plan, index) => {
+    types.push(guardType(module, plan))
+    return {
+      name: `enter${index}`,
+      typeIndex: index + 1,
+      body: new GuardEmitter(module, plan, index, (o) => omit(o, index)).emit()
+    }
+  })
+  return assembleModule({ types, imports: [{ name: "dispatch", typeIndex: 0 }], functions, sharedMaximum })
+}
+
+interface Interval {
+  /** Over all iterations. */
+  readonly low: number
+  readonly high: number
+  /** In iteration 0. */
+  readonly firstLow: number
+  readonly firstHigh: number
+  /** Signed step. */
+  readonly stride: number
+}
+
+class GuardEmitter {
+  readonly evaluator: Evaluator
+  readonly module: WasmModule
+  readonly plan: GuardPlan
+  readonly index: number
+  readonly omit: (obligation: Obligation) => boolean
+
+  constructor(module: WasmModule, plan: GuardPlan, index: number, omit: (obligation: Obligation) => boolean) {
+    this.module = module
+    this.plan = plan
+    this.index = index
+    this.omit = omit
+    this.evaluator = new Evaluator(plan.facts, omit)
+  }
+
+  emit(): Uint8Array {
+    const { evaluator, plan } = this
+    const { code } = evaluator
+    const { facts, layout } = plan
+    const done = evaluator.local("i32")
+    const apart = evaluator.local("i64")
+    const last = evaluator.local("i64")
+    const participant = evaluator.local("i32")
+    code.block()
+    code.get(evaluator.tripCount(facts.trip)).i64(1).op(0x7d).tee(apart).i64(2).op(0x53)
+    evaluator.refuseIf()
+    code.get(apart).i64(1).op(0x7d).set(last)
+    evaluator.divisors()
+    const intervals = facts.groups.map((group) => this.interval(group, last))
+    this.disjointness(intervals)
+    const units = this.work()
+    facts.captures.forEach((_, k) => {
+      code.i32(layout.capture(k)).get(k).storeControl(this.captureType(k))
+    })
+    facts.variables.forEach((variable, k) => {
+      if (variable.wideStep !== undefined || polynomialNodes(variable.step).length === 0) return
+      code.i32(layout.step(k))
+      evaluator.polynomial(variable.step)
+      code.storeControl("i32")
+    })
+    plan.reported.forEach((group, k) => {
+      const interval = intervals[facts.groups.indexOf(group)]
+      code.i32(layout.range(k)).get(interval.low).storeControl("i64")
+      code.i32(layout.range(k) + 8).get(interval.high).storeControl("i64")
+    })
+    code.i32(this.index).get(apart).op(0xa7).get(units).op(0xa7).call(0).set(done)
+    code.end()
+    facts.variables.forEach((variable, k) => {
+      const slot = facts.captures.findIndex((c) => c.node === variable.initial)
+      code.get(slot).get(done)
+      if (variable.wideStep !== undefined) code.op(0xad).i64(variable.wideStep).op(0x7e).op(0x7c)
+      else {
+        if (polynomialNodes(variable.step).length === 0) code.i32(variable.step.constant)
+        else {
+          // Refused before the step was computed: done is 0, and so is the product.
+          code.i32(layout.step(k)).access(0x28, CONTROL)
+        }
+        code.op(0x6c).op(0x6a)
+      }
+    })
+    facts.reductions.forEach((reduction, k) => this.combine(reduction, k, done, participant))
+    return functionBody(evaluator.locals, code)
+  }
+
+  captureType(k: number): ValueType {
+    return guardType(this.module, this.plan).params[k]
+  }
+
+  /** Emits the interval of a group and the tests on its ends. */
+  interval(group: AccessGroup, last: number): Interval {
+    const { evaluator } = this
+    const { code } = evaluator
+    const base = evaluator.local("i64")
+    const stride = evaluator.local("i64")
+    const travel = evaluator.local("i64")
+    const least = evaluator.local("i64")
+    const most = evaluator.local("i64")
+    evaluator.polynomial(group.base)
+    code.op(0xad).set(base)
+    evaluator.polynomial(group.coefficient)
+    code.op(0xac).set(stride)
+    code.get(stride).get(last).op(0x7e).set(travel)
+    code.i64(0).set(least).i64(0).set(most)
+    for (const spread of group.spreads) this.addSpread(spread, least, most)
+    const at = (extreme: number, plus: number, over: 0x53 | 0x55 | undefined): number => {
+      const local = evaluator.local("i64")
+      code.get(base).get(extreme).op(0x7c).i64(plus).op(0x7c)
+      if (over !== undefined) code.get(travel).i64(0).get(travel).i64(0).op(over).op(0x1b).op(0x7c)
+      code.set(local)
+      return local
+    }
+    const lowest = at(least, group.addressLow, 0x53)
+    const highest = at(most, group.addressHigh, 0x55)
+    if (!this.omit({ kind: "no-wrap", group: group.id })) {
+      code.get(lowest).i64(0).op(0x53)
+      evaluator.refuseIf()
+      code.get(highest).i64(2 ** 32).op(0x59)
+      evaluator.refuseIf()
+    }
+    const result: Interval = {
+      low: at(least, group.low, 0x53),
+      high: at(most, group.high, 0x55),
+      firstLow: at(least, group.low, undefined),
+      firstHigh: at(most, group.high, undefined),
+      stride
+    }
+    if (!this.omit({ kind: "in-bounds", group: group.id })) {
+      code.get(result.high)
+      evaluator.memoryBytes()
+      code.op(0x55)
+      evaluator.refuseIf()
+    }
+    return result
+  }
+
+  addSpread(spread: AccessGroup["spreads"][number], least: number, most: number): void {
+    const { evaluator } = this
+    const { code } = evaluator
+    const { induction } = this.plan.facts
+    const factor = evaluator.local("i64")
+    const one = evaluator.local("i64")
+    const two = evaluator.local("i64")
+    evaluator.polynomial(spread.coefficient)
+    code.op(0xac).set(factor)
+    if (spread.symbol.startsWith("J")) {
+      const count = evaluator.tripCount(induction.trip(Number(spread.symbol.slice(1)))!)
+      code.i64(0).set(one)
+      code.get(factor).get(count).op(0x7e).set(two)
+    } else {
+      const range = induction.ranges.get(spread.symbol)!
+      code.get(factor).i64(range.low).op(0x7e).set(one)
+      code.get(factor).i64(range.high).op(0x7e).set(two)
+    }
+    code.get(least).get(one).get(two).get(one).get(two).op(0x53).op(0x1b).op(0x7c).set(least)
+    code.get(most).get(one).get(two).get(one).get(two).op(0x55).op(0x1b).op(0x7c).set(most)
+  }
+
+  /**
+   * Each pair with a store: the intervals do not meet, or both advance alike and everything that one iteration touches
+   * fits into one step.
+   */
+  disjointness(intervals: ReadonlyArray<Interval>): void {
+    const { evaluator } = this
+    const { code } = evaluator
+    const { groups } = this.plan.facts
+    const window = evaluator.local("i64")
+    groups.forEach((store, s) => {
+      if (store.kind !== "store") return
+      groups.forEach((other, o) => {
+        if (other.kind === "store" && o < s) return
+        if (this.omit({ kind: "disjoint", store: store.id, other: other.id })) return
+        const a = intervals[s]
+        const b = intervals[o]
+        // window = max(firstHigh) − min(firstLow)
+        code.get(a.firstHigh).get(b.firstHigh).get(a.firstHigh).get(b.firstHigh).op(0x55).op(0x1b)
+        code.get(a.firstLow).get(b.firstLow).get(a.firstLow).get(b.firstLow).op(0x53).op(0x1b)
+        code.op(0x7d).set(window)
+        code.get(a.stride).get(b.stride).op(0x51)
+        code.get(window).get(a.stride).i64(0).get(a.stride).op(0x7d).get(a.stride).i64(0).op(0x55).op(0x1b)
+        code.op(0x57).op(0x71)
+        if (s !== o) {
+          code.get(a.high).get(b.low).op(0x57).op(0x72)
+          code.get(b.high).get(a.low).op(0x57).op(0x72)
+        }
+        code.op(0x45)
+        evaluator.refuseIf()
+      })
+    })
+  }
+
+  /** A local (i64) with the instructions of one iteration, inner loops multiplied by their trip counts. */
+  work(): number {
+    const { evaluator } = this
+    const { code } = evaluator
+    const { graph, induction } = this.plan.facts
+    const own = instructionCounts(graph)
+    const units = evaluator.local("i64")
+    const emit = (id: number): void => {
+      code.i64(own[id])
+      for (const inner of graph.loops) {
+        if (inner.parent !== id || inner.body.size === 0) continue
+        emit(inner.id)
+        const trip = induction.trip(inner.id)
+        if (trip !== undefined && induction.isInvariantTrip(trip) && !trip.wide) {
+          code.get(this.estimate(trip)).op(0x7e)
+        } else code.i64(UNKNOWN_TRIP).op(0x7e)
+        code.op(0x7c)
+      }
+    }
+    emit(0)
+    // Clamp to what an i32 holds.
+    code.set(units)
+    code.get(units).i64(2 ** 30).get(units).i64(2 ** 30).op(0x54).op(0x1b).set(units)
+    return units
+  }
+
+  /** Inner trip count for the estimate only: |limit − start| / |step| + 1, at most 2²⁰. */
+  estimate(trip: LoopFacts["trip"]): number {
+    const { evaluator } = this
+    const { code } = evaluator
+    const distance = evaluator.local("i64")
+    const result = evaluator.local("i64")
+    evaluator.polynomial(trip.limit)
+    code.op(0xac)
+    evaluator.polynomial(trip.start)
+    code.op(0xac).op(0x7d).set(distance)
+    code.get(distance).i64(0).get(distance).op(0x7d).get(distance).i64(0).op(0x55).op(0x1b)
+    const step = polynomialNodes(trip.step).length === 0 ? Math.max(1, Math.abs(trip.step.constant)) : 1
+    code.i64(step).op(0x80).i64(1).op(0x7c).set(result)
+    code.get(result).i64(2 ** 20).get(result).i64(2 ** 20).op(0x54).op(0x1b).set(result)
+    return result
+  }
+
+  /** Pushes the entry value combined with the results of all participants. */
+  combine(reduction: LoopFacts["reductions"][number], k: number, done: number, participant: number): void {
+    const { evaluator } = this
+    const { code } = evaluator
+    const { facts } = this.plan
+    const initial = facts.graph.phi(reduction.phi).inputs[0].value
+    const slot = facts.captures.findIndex((c) => c.node === initial)
+    const wide = reduction.type === "i64"
+    const total = evaluator.local(reduction.type)
+    code.get(slot).set(total)
+    code.get(done).if()
+    code.i32(0).set(participant)
+    code.loop()
+    code.get(total)
+    code.get(participant).i32(RESULT_BYTES).op(0x6c).access(wide ? 0x29 : 0x28, CONTROL, RESULTS + 8 * k)
+    code.op(COMBINE[reduction.operation][wide ? 1 : 0]).set(total)
+    code.get(participant).i32(1).op(0x6a).tee(participant)
+    code.loadControl("i32", TICKETS).op(0x49).brIf(0)
+    code.end().end()
+    code.get(total)
+  }
+}
+
+const COMBINE: Readonly<Record<string, readonly [number, number]>> = {
+  add: [0x6a, 0x7c],
+  mul: [0x6c, 0x7e],
+  and: [0x71, 0x83],
+  or: [0x72, 0x84],
+  xor: [0x73, 0x85]
+}
+
+/** Trips assumed for an inner loop of unknown length, for the work estimate only. */
+const UNKNOWN_TRIP = 8
+
+/** Instructions in the blocks of each loop, inner loops left out. @category queries @since 0.1.0 */
+export const instructionCounts = (graph: LoopFacts["graph"]): Array<number> => {
+  const counts = graph.loops.map(() => 1)
+  const add = (block: number): void => {
+    const loop = graph.inner[block]
+    if (loop >= 0) counts[loop]++
+  }
+  for (let node = 1; node < graph.kind.length; node++) {
+    const kind = graph.kind[node]
+    if (kind === Kind.Op || kind === Kind.Load || kind === Kind.Select) add(graph.block[node])
+  }
+  for (const access of graph.accesses) if (access.kind === "store") add(access.block)
+  return counts
+}
+
+/** Text that two groups share when they move alike. @category queries @since 0.1.0 */
+export const motion = (group: AccessGroup): string =>
+  [fingerprint(group.base, false), fingerprint(group.coefficient), ...group.spreads.map((s) => s.symbol)].join("|")
