@@ -1,12 +1,17 @@
 /**
- * Lanes without threads: chunks of all lanes run on the owner's thread, in an order that is chosen.
+ * Lanes without threads: the pieces of a loop run on the owner's thread, in an order that is chosen.
  *
- * What a chunk does depends on its inputs only when the plan is right. So the same chunks in another order are the
- * test of a plan that needs no luck: a dependence between chunks that the compiler overlooked changes bytes here each
- * time, where with threads it would once in a while.
+ * What a piece does depends on its inputs only, when the plan is right. So the same pieces in another order are the
+ * test of a plan that needs no luck: a dependence between iterations that the compiler overlooked changes bytes here
+ * each time, where with threads it would once in a while.
  *
- * The owner runs the last chunk of a loop between the last `fork` and the first `join`. A chunk that runs at its fork
- * comes before that one, a chunk that waits comes after it.
+ * A ticket of control memory says which pieces are left. Threads race for them; here a lane takes its share as it is
+ * forked, from one end of what is left, and runs one piece at a time by setting the ticket to just that piece:
+ *
+ *     pieces      0  1  2  3  4  5  6  7
+ *     lane 0                        6  7     takes two of eight, in some order
+ *     lane 1      0  1                       takes two of six
+ *     owner             2  3  4  5           finds these left
  *
  * @since 0.1.0
  */
@@ -19,6 +24,7 @@ import type {
   MappedMemory,
   MemoryDescriptor
 } from "../../src/lane/lanes.ts"
+import { Ticket } from "../../src/plan/frame.ts"
 import type { Permutation } from "./permutation.ts"
 
 let lastMemoryId = 0
@@ -54,15 +60,7 @@ export class InProcessMemory implements MappedMemory {
   release(): void {}
 }
 
-type Run = (start: number, count: number, out: number) => void
-
-interface Chunk {
-  readonly lane: number
-  readonly run: Run
-  readonly start: number
-  readonly count: number
-  readonly out: number
-}
+type Run = (ticket: number, piece: number, out: number) => void
 
 /**
  * Lanes that are turns of the owner's own thread.
@@ -76,12 +74,13 @@ export class InProcessLanes implements LaneGroup {
   readonly #permutation: Permutation
   readonly #kernels = new Map<number, { readonly memory: number; readonly run: Run }>()
   readonly #outcomes = new Map<number, JoinResult>()
-  #waiting: Array<Chunk> = []
+  readonly #words: Int32Array
   #closed = false
 
   constructor(count: number, permutation: Permutation) {
     this.count = count
     this.control = makeControl(count)
+    this.#words = new Int32Array(this.control.buffer)
     this.#permutation = permutation
   }
 
@@ -111,19 +110,34 @@ export class InProcessLanes implements LaneGroup {
     }
   }
 
-  fork(lane: number, kernel: number, start: number, count: number, out: number): void {
+  fork(lane: number, kernel: number, ticket: number, piece: number, out: number): void {
     const run = this.#kernels.get(kernel)?.run
     if (run === undefined) throw new Error(`kernel ${kernel} was not loaded`)
-    const chunk: Chunk = { lane, run, start, count, out }
-    if (this.#permutation.early()) this.#run(chunk)
-    else this.#waiting.push(chunk)
+    const words = this.#words
+    const next = (ticket + Ticket.NEXT) >>> 2
+    const limit = (ticket + Ticket.LIMIT) >>> 2
+    const [from, to] = [words[next], words[limit]]
+    // Lanes are forked in order; those that follow and the owner want as much each.
+    const share = Math.ceil(Math.max(0, to - from) / (this.count - lane + 1))
+    const pieces = this.#permutation.take(from, to, share)
+    let outcome: JoinResult = "done"
+    for (const one of pieces) {
+      words[next] = one
+      words[limit] = one + 1
+      try {
+        run(ticket, piece, out)
+      } catch {
+        outcome = "trap"
+        break
+      }
+    }
+    const low = pieces.includes(from)
+    words[next] = low ? from + share : from
+    words[limit] = low ? to : to - share
+    this.#outcomes.set(lane, outcome)
   }
 
   join(lane: number): JoinResult {
-    while (this.#waiting.length > 0) {
-      const [chunk] = this.#waiting.splice(this.#permutation.pick(this.#waiting.length), 1)
-      this.#run(chunk)
-    }
     const outcome = this.#outcomes.get(lane)
     if (outcome === undefined) throw new Error(`lane ${lane} has no chunk`)
     this.#outcomes.delete(lane)
@@ -151,14 +165,5 @@ export class InProcessLanes implements LaneGroup {
     this.#closed = true
     this.#kernels.clear()
     return Promise.resolve()
-  }
-
-  #run({ count, lane, out, run, start }: Chunk): void {
-    try {
-      run(start, count, out)
-      this.#outcomes.set(lane, "done")
-    } catch {
-      this.#outcomes.set(lane, "trap")
-    }
   }
 }

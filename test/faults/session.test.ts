@@ -193,6 +193,7 @@ const rows: ReadonlyArray<Row> = [
     says: /cannot run "half" while "visit" runs/,
     run: Effect.gen(function*() {
       const host = makeHost()
+      const runtime = yield* Effect.runtime<never>()
       const { run } = yield* open(program, host.imports)
       let inner: Effect.Effect<unknown, Fault> = Effect.void
       host.tick = () => {
