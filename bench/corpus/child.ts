@@ -8,7 +8,7 @@ import { readFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { pathToFileURL } from "node:url"
 import { dumpMemories, observedState, observeInstances } from "./observe.ts"
-import type { Answer, Request } from "./protocol.ts"
+import type { Answer, CallSpan, Request } from "./protocol.ts"
 import { settleHost } from "./settle.ts"
 
 type Output = ArrayBuffer | ArrayBufferView | string | number | bigint | null | undefined
@@ -44,16 +44,19 @@ const calls = async (call: () => Output | Promise<Output>, count: number): Promi
   const digests = new Set<string>()
   let wallMs = 0
   let digestUs = 0
+  let last: CallSpan = { startMs: 0, endMs: 0 }
   const cpu = process.cpuUsage()
   for (let done = 0; done < count; done++) {
-    const start = performance.now()
+    const startMs = performance.now()
     const output = await call()
-    wallMs += performance.now() - start
+    last = { startMs, endMs: performance.now() }
+    wallMs += last.endMs - startMs
     const thread = process.threadCpuUsage()
     digests.add(digest(output))
     digestUs += microseconds(process.threadCpuUsage(thread))
   }
-  return { op: "calls", wallMs, cpuMs: (microseconds(process.cpuUsage(cpu)) - digestUs) / 1000, digests: [...digests] }
+  const cpuMs = (microseconds(process.cpuUsage(cpu)) - digestUs) / 1000
+  return { op: "calls", wallMs, cpuMs, digests: [...digests], last }
 }
 
 const answer = (message: Answer): void => {

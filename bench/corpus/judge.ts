@@ -19,6 +19,9 @@ import { armNames, type ProgramSamples, type Restart } from "./program.ts"
 export interface Verdict {
   readonly name: string
   readonly equal: boolean
+  /** Calls of the Folio arm whose output was compared with native's, and the digest of all of them. */
+  readonly calls: number
+  readonly digest: string | undefined
   readonly ratio: number
   /** The pooled median of native A / native B. */
   readonly aa: number
@@ -27,7 +30,9 @@ export interface Verdict {
   readonly cpuRatio: number
   readonly dispatches: number
   /** Loops with a plan and loops refused, over all modules; undefined when the arm left no report. */
-  readonly plan: { readonly planned: number; readonly refused: number } | undefined
+  readonly plan:
+    | { readonly planned: number; readonly refused: number; readonly reasons: Readonly<Record<string, number>> }
+    | undefined
   readonly prepareMs: number | undefined
   readonly rung: string
   /** The first call after start-up, apart from the steady state above. */
@@ -122,12 +127,17 @@ export const judge = (samples: ProgramSamples): Verdict => {
   return {
     name: samples.name,
     equal: unequal.length === 0,
+    calls: samples.states.calls + restarts.reduce(
+      (total, { arms }) => total + 1 + samples.warmupCalls + arms.folio.wallMs.length * samples.callsPerSample,
+      0
+    ),
+    digest: samples.states.digests[0],
     ratio: significant(ratio),
     aa: significant(median(restarts.flatMap(aaOf))),
     aaLow: significant(aaLow),
     cpuRatio: significant(cpuRatio),
     dispatches,
-    plan: last?.present === true ? { planned: last.planned, refused: last.refused } : undefined,
+    plan: last?.present === true ? { planned: last.planned, refused: last.refused, reasons: last.reasons } : undefined,
     prepareMs: reports[0]?.prepareMs,
     rung: last?.rung ?? "native",
     firstCall: {

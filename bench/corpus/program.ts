@@ -6,6 +6,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Arm, type ArmOptions } from "./arm.ts"
 import { differences, type Range, unsettledAside } from "./compare.ts"
+import type { CallSpan } from "./protocol.ts"
 import { type FolioReport, readReport } from "./report.ts"
 
 /**
@@ -48,6 +49,8 @@ export interface ArmRestart {
   readonly wallMs: ReadonlyArray<number>
   readonly cpuMs: ReadonlyArray<number>
   readonly digests: ReadonlyArray<string>
+  /** The last timed call, on the clock of the report's trace. */
+  readonly last: CallSpan
 }
 
 /**
@@ -77,6 +80,8 @@ export interface StateComparison {
   readonly differs: ReadonlyArray<{ readonly name: string; readonly ranges: ReadonlyArray<Range> }>
   readonly unsettled: ReadonlyArray<string>
   readonly digests: ReadonlyArray<string>
+  /** Calls of each arm. */
+  readonly calls: number
   readonly dispatches: number
 }
 
@@ -155,6 +160,7 @@ const measureRestart = async (
   const started: Array<Arm> = []
   try {
     const firsts = new Map<ArmName, number>()
+    const lasts = new Map<ArmName, CallSpan>()
     const digests = new Map<ArmName, Set<string>>(armNames.map((name) => [name, new Set()]))
     const arms = await eachArm(rotated(turn), async (name) => {
       const arm = await Arm.start(of(name))
@@ -175,6 +181,7 @@ const measureRestart = async (
         if (round < 0) return
         samples[name].wallMs.push(answer.wallMs)
         samples[name].cpuMs.push(answer.cpuMs)
+        lasts.set(name, answer.last)
       })
     }
     const states = await eachArm(armNames, (name) => arms[name].state())
@@ -183,7 +190,8 @@ const measureRestart = async (
         startupMs: arms[name].startupMs,
         firstCallMs: firsts.get(name)!,
         ...samples[name],
-        digests: [...digests.get(name)!]
+        digests: [...digests.get(name)!],
+        last: lasts.get(name)!
       })),
       nativeDiffers: differences(states.nativeA, states.nativeB),
       stateDiffers: differences(states.nativeA, states.folio)
@@ -202,10 +210,11 @@ const compareStates = async (
   const started: Array<Arm> = []
   try {
     const digests = new Set<string>()
+    const calls = plan.warmupCalls + plan.callsPerSample
     const arms = await eachArm(armNames, async (name) => {
       const arm = await Arm.start(of(name))
       started.push(arm)
-      const answer = await arm.calls(plan.warmupCalls + plan.callsPerSample)
+      const answer = await arm.calls(calls)
       for (const digest of answer.digests) digests.add(digest)
       return arm
     })
@@ -235,7 +244,8 @@ const compareStates = async (
       globals: states.nativeA.filter((entry) => entry.kind === "global").length,
       differs,
       unsettled,
-      digests: [...digests]
+      digests: [...digests],
+      calls
     }
   } finally {
     for (const arm of started) await arm.close()

@@ -11,7 +11,8 @@ const arm = (ms: number, cpu = ms): ArmRestart => ({
   firstCallMs: 30,
   wallMs: Array.from({ length: rounds }, () => ms),
   cpuMs: Array.from({ length: rounds }, () => cpu),
-  digests: ["d"]
+  digests: ["d"],
+  last: { startMs: 0, endMs: ms }
 })
 
 interface Case {
@@ -34,9 +35,9 @@ const samples = (of: Case): ProgramSamples => ({
     arms: { nativeA: arm(10), nativeB: arm(of.nativeB?.[index] ?? 10), folio: { ...arm(10), ...of.folio } },
     nativeDiffers: of.nativeDiffers ?? [],
     stateDiffers: of.stateDiffers ?? [],
-    report: { present: true, dispatches: 0, planned: 1, refused: 2, ...of.report }
+    report: { present: true, dispatches: 0, planned: 1, refused: 2, reasons: {}, trace: [], ...of.report }
   })),
-  states: { memories: 1, globals: 0, differs: [], unsettled: [], digests: ["d"], dispatches: 0, ...of.states }
+  states: { memories: 1, globals: 0, differs: [], unsettled: [], digests: ["d"], calls: 3, dispatches: 0, ...of.states }
 })
 
 const verdictOf = (of: Case) => judge(samples(of))
@@ -49,7 +50,8 @@ describe("judge", () => {
     assert.isTrue(verdict.equal)
     assert.strictEqual(verdict.ratio, 1)
     assert.strictEqual(verdict.callMs.native, 5)
-    assert.deepStrictEqual(verdict.plan, { planned: 1, refused: 2 })
+    assert.deepStrictEqual(verdict.plan, { planned: 1, refused: 2, reasons: {} })
+    assert.strictEqual(verdict.calls, 5 * (1 + 3 + 22) + 3)
   })
 
   it("fails what is slower than 0.98 where two native arms agree", () => {
