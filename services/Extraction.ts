@@ -82,6 +82,8 @@ export interface Inspection {
   readonly bytes: number | undefined
   /** Why nothing runs apart; undefined when something can. */
   readonly nativeReason: string | undefined
+  /** False when a budget ended the analysis before all functions were seen. */
+  readonly complete: boolean
   /** Functions that have loops or are exported, in the module's order. */
   readonly functions: ReadonlyArray<FunctionInspection>
   readonly totals: {
@@ -89,8 +91,11 @@ export interface Inspection {
     readonly functions: number
     readonly loops: number
     readonly planned: number
+    /** Loops inside a planned one: they run as part of it. */
+    readonly inside: number
+    /** All others. */
     readonly refused: number
-    /** Loops by the code of their first reason, most frequent first. */
+    /** Refused loops by the code of their first reason, most frequent first. */
     readonly reasons: Readonly<Record<string, number>>
   }
 }

@@ -19,7 +19,7 @@ import {
   LinkFailed,
   type OpenError,
   type RunError,
-  Trap
+  type Trap
 } from "../../services/Errors.ts"
 import { type Extracted, Extraction } from "../../services/Extraction.ts"
 import { Folio, type FolioShape, type OpenOptions, type RunOptions, type Session } from "../../services/Folio.ts"

@@ -5,7 +5,7 @@
  */
 import type { Extracted, FunctionInspection, Inspection, LoopInspection } from "../../services/Extraction.ts"
 import type { WasmModule } from "../../src/binary/module.ts"
-import type { Plan, PlannedLoop, Reason, RefusedLoop } from "../../src/plan/types.ts"
+import type { Plan, PlannedLoop, Reason, ReasonCode, RefusedLoop } from "../../src/plan/types.ts"
 import { remedyFor } from "./remedies.ts"
 
 const explained = ({ code, detail, offset }: Reason) => ({ code, offset, detail, remedy: remedyFor(code) })
@@ -35,6 +35,8 @@ const functionsOf = (decoded: WasmModule, plan: Plan): ReadonlyArray<FunctionIns
   })
 }
 
+const isInside = ({ reasons }: LoopInspection): boolean => reasons[0]?.code === ("inside-planned" satisfies ReasonCode)
+
 const countReasons = (loops: ReadonlyArray<LoopInspection>): Record<string, number> => {
   const counts = new Map<string, number>()
   for (const { reasons } of loops) {
@@ -55,10 +57,12 @@ export const inspection = (extracted: Extracted, entry?: string): Inspection => 
   const functions = entry === undefined ? all : all.filter((one) => one.exports.includes(entry))
   const loops = functions.flatMap((one) => one.loops)
   const planned = loops.filter((loop) => loop.tier !== undefined).length
+  const refused = loops.filter((loop) => loop.tier === undefined && !isInside(loop))
   return {
     source: name,
     bytes: bytes?.length,
     nativeReason,
+    complete: prepared?.plan.complete ?? true,
     functions,
     totals: {
       functions: entry === undefined
@@ -66,8 +70,9 @@ export const inspection = (extracted: Extracted, entry?: string): Inspection => 
         : functions.length,
       loops: loops.length,
       planned,
-      refused: loops.length - planned,
-      reasons: countReasons(loops)
+      inside: loops.length - planned - refused.length,
+      refused: refused.length,
+      reasons: countReasons(refused)
     }
   }
 }

@@ -23,7 +23,12 @@ import { trapKind } from "../../src/wire/trap.ts"
 import { formatSignature } from "../../src/wire/values.ts"
 import { type Misfit, misfit, misfitBits } from "./arguments.ts"
 
-/** How arguments and results are written: as JavaScript has them, or as their bits. */
+/**
+ * How arguments and results are written: as JavaScript has them, or as their bits.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export type Writing = "values" | "bits"
 
 interface Entry {

@@ -20,6 +20,7 @@ const hex = (offset: number): string => `0x${offset.toString(16)}`
 const verdict = ({ obligations, reasons, tier }: LoopInspection): Row => {
   if (tier !== undefined) return [{ text: `planned, ${tier}`, colour: "green" }, { text: obligations.join(", ") }]
   const [first, ...more] = reasons
+  if (first.code === "inside-planned") return [{ text: "inside" }, { text: first.detail }]
   const others = more.length === 0 ? "" : ` (and ${more.length} more)`
   return [{ text: first.code, colour: "yellow" }, { text: `at ${hex(first.offset)}: ${first.detail}${others}` }]
 }
@@ -50,11 +51,12 @@ const reasonRows = (inspection: Inspection): ReadonlyArray<Row> => {
 const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`
 
 const report = (inspection: Inspection): string => {
-  const { functions, loops, planned, refused } = inspection.totals
+  const { functions, inside, loops, planned, refused } = inspection.totals
   const title =
     `${inspection.source}: ${plural(functions, "function")}, ${plural(loops, "loop")}: ${planned} planned, ` +
-    `${refused} ${refused === 1 ? "stays" : "stay"} serial`
+    `${inside} inside these, ${refused} ${refused === 1 ? "stays" : "stay"} serial`
   const native = inspection.nativeReason === undefined ? [] : [`Runs natively: ${inspection.nativeReason}.`]
+  const partial = inspection.complete ? [] : ["The analysis ended before all functions were seen."]
   const found = loops === 0
     ? []
     : [
@@ -62,7 +64,7 @@ const report = (inspection: Inspection): string => {
       table([[{ text: "function" }, { text: "loop" }, { text: "verdict" }, { text: "" }], ...loopRows(inspection)])
     ]
   const reasons = refused === 0 ? [] : ["", "Serial by first reason:", table(reasonRows(inspection))]
-  return [title, ...native, ...found, ...reasons].join("\n")
+  return [title, ...native, ...partial, ...found, ...reasons].join("\n")
 }
 
 /**

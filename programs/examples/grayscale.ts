@@ -17,7 +17,12 @@ import { Folio } from "../../services/Folio.ts"
 const source = new URL("../../bench/fixtures/kernels/loops-o2.wasm", import.meta.url)
 const WORK = 4 * 65536
 
-/** One gray byte a pixel, out of four (red, green, blue, alpha); and how it was done. */
+/**
+ * One gray byte a pixel, out of four (red, green, blue, alpha); and how it was done.
+ *
+ * @category examples
+ * @since 0.1.0
+ */
 export const grayscale = (module: Uint8Array | URL, pixels: Uint8Array) =>
   Effect.gen(function*() {
     const session = yield* Folio.open(module)
