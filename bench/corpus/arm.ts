@@ -2,20 +2,18 @@
  * A child process of the comparison, seen from the runner.
  */
 import { type ChildProcess, fork } from "node:child_process"
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { root } from "../lib/sources.ts"
 import type { Answer, Request, StateEntry } from "./protocol.ts"
 
 const child = join(import.meta.dirname, "child.ts")
 const answerWithinMs = 300_000
 
 /**
- * Node's compile cache of all arms of this run. Sources are TypeScript, and stripping their types anew in every process
+ * Node's compile cache, the same for all arms. Sources are TypeScript, and stripping their types anew in every process
  * would be counted as start-up.
  */
-const compileCache = mkdtempSync(join(tmpdir(), "folio-corpus-compile-"))
-process.on("exit", () => rmSync(compileCache, { recursive: true, force: true }))
+const compileCache = join(root, "node_modules/.cache/folio-bench")
 
 /**
  * How to start an arm.
