@@ -47,6 +47,12 @@ interface Loaded {
   readonly generation: number
 }
 
+/** A mapping that lanes have been given, and the identity that they know it by. */
+interface Attached {
+  id: number
+  readonly mapping: WeakRef<MappedMemory>
+}
+
 /** Lanes that no account knows of. Made out here: a closure made in the group would keep it alive. */
 const uncounted = (lanes: number): Credits => ({ lanes, release: () => {} })
 
@@ -82,8 +88,12 @@ export class NodeLanes implements LaneGroup {
   #live: Array<Lane> = []
   #generation = 0
   readonly #loaded = new Map<number, Loaded>()
-  readonly #identities = new WeakMap<MappedMemory, { id: number }>()
-  readonly #collected = new FinalizationRegistry<{ readonly id: number }>(({ id }) => this.unload([], [id]))
+  readonly #known = new WeakMap<MappedMemory, Attached>()
+  readonly #attached = new Set<Attached>()
+  readonly #collected = new FinalizationRegistry<Attached>((attached) => {
+    this.#attached.delete(attached)
+    this.unload([], [attached.id])
+  })
   #started = false
   #closing: Promise<void> | undefined
 
@@ -223,11 +233,12 @@ export class NodeLanes implements LaneGroup {
 
   /** Follows the identity of a mapping; returns the ones it has left behind. */
   #identify(memory: MappedMemory): ReadonlyArray<number> {
-    const known = this.#identities.get(memory)
+    const known = this.#known.get(memory)
     if (known === undefined) {
-      const identity = { id: memory.id }
-      this.#identities.set(memory, identity)
-      this.#collected.register(memory, identity)
+      const attached = { id: memory.id, mapping: new WeakRef(memory) }
+      this.#known.set(memory, attached)
+      this.#attached.add(attached)
+      this.#collected.register(memory, attached)
       return []
     }
     if (known.id === memory.id) return []
@@ -299,6 +310,10 @@ export class NodeLanes implements LaneGroup {
     at.run(kernel, start, count, out)
   }
 
+  idle(lane: number): boolean {
+    return this.#live[lane].isIdle
+  }
+
   join(lane: number): JoinResult {
     return this.#live[lane].join()
   }
@@ -328,6 +343,8 @@ export class NodeLanes implements LaneGroup {
     this.#live = []
     this.#loaded.clear()
     forgotten.unregister(this)
+    for (const { mapping } of this.#attached) mapping.deref()?.release()
+    this.#attached.clear()
     for (const lane of this.#lanes) lane.stop()
     let timer: ReturnType<typeof setTimeout> | undefined
     const deadline = new Promise<void>((resolve) => {

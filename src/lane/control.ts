@@ -101,8 +101,8 @@ export const Word = {
   SPIN_US: 13,
   /** 1 while the owner sleeps on {@link Word.DONE} and wants to be notified. */
   OWNER_WAITING: 14,
-  /** CPU on which the lane shall run, written by the owner before a RUN or LOAD; -1 anywhere. */
-  PLACE: 15
+  /** Not used in this version. */
+  RESERVED: 15
 } as const
 
 /**
@@ -187,7 +187,6 @@ export const makeControl = (lanes: number): WebAssembly.Memory => {
     words[laneWord(lane, Word.MAGIC)] = CONTROL_MAGIC
     words[laneWord(lane, Word.VERSION)] = CONTROL_VERSION
     words[laneWord(lane, Word.CPU)] = -1
-    words[laneWord(lane, Word.PLACE)] = -1
   }
   return control
 }

@@ -136,6 +136,8 @@ export interface LaneGroup {
   unload(slots: ReadonlyArray<number>, memories: ReadonlyArray<number>): void
   /** Starts a chunk in an idle lane. */
   fork(lane: number, kernel: number, start: number, count: number, out: number): void
+  /** Whether a lane has finished what it was last told; absent where a lane always has. */
+  idle?(lane: number): boolean
   /** Waits for the chunk of a lane. */
   join(lane: number): JoinResult
   /** Moves a lane to another allowed CPU that is not the owner's; false when there is none. */

@@ -18,3 +18,6 @@ export const thresholdName = (index: number): string => `${hiddenPrefix}threshol
 
 /** Custom section that marks a patched module. @category constants @since 0.1.0 */
 export const sectionName = "folio"
+
+/** A threshold that no distance exceeds: the loop is never handed out. @category constants @since 0.1.0 */
+export const NEVER = 0x7fffffff

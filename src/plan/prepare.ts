@@ -270,6 +270,7 @@ const recordOf = (candidate: Candidate, index: number, functionName: string | un
     offset: candidate.shape.offset,
     tier: facts.aborts.length > 0 ? "abortable" : "direct",
     instructions: instructionCounts(facts.graph).reduce((sum, n) => sum + n, 0),
+    hasInner: facts.graph.loops.length > 1,
     groups: facts.groups.map(({ high, id, kind, low, positions }) => ({ id, kind, low, high, positions })),
     obligations: facts.obligations,
     firstRange: candidate.layout.range(0),

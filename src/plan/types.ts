@@ -117,6 +117,8 @@ export interface PlannedLoop {
   readonly tier: "direct" | "abortable"
   /** Instructions of one iteration, inner loops counted once. */
   readonly instructions: number
+  /** Whether the loop contains others, so that an iteration can be long. */
+  readonly hasInner: boolean
   readonly groups: ReadonlyArray<GroupRecord>
   readonly obligations: ReadonlyArray<Obligation>
   /** Byte of control memory where the guard reports written ranges (pairs of i64), and how many. */

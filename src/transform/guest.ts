@@ -25,13 +25,10 @@ import type { ModuleEdits } from "../binary/emit.ts"
 import { emitModule } from "../binary/emit.ts"
 import type { ValueType, WasmModule } from "../binary/module.ts"
 import { ByteWriter } from "../binary/writer.ts"
-import { hiddenPrefix, memoryName, sectionName, tableName, thresholdName } from "../plan/hidden.ts"
+import { hiddenPrefix, memoryName, NEVER, sectionName, tableName, thresholdName } from "../plan/hidden.ts"
 import type { LoopFacts } from "../plan/loop.ts"
 import { Assembler } from "./assembler.ts"
 import { guardType } from "./guard.ts"
-
-/** A threshold that no distance exceeds. @category constants @since 0.1.0 */
-export const NEVER = 0x7fffffff
 
 /**
  * A planned loop as the guest needs it.

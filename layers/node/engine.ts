@@ -1,0 +1,218 @@
+/**
+ * The engine of one Node.js thread: binds patched instances to lanes over mapped memories. Plain code: the drop-in and
+ * the Effect layers both stand on it.
+ *
+ * @since 0.1.0
+ */
+import * as v8 from "node:v8"
+import type { AttachmentReport, DispatcherHost, DispatchRecord } from "../../src/lane/dispatcher.ts"
+import { type Attachment, Dispatcher } from "../../src/lane/dispatcher.ts"
+import type { LanesReport, MappedMemory, Rung } from "../../src/lane/lanes.ts"
+import { defaultPolicy } from "../../src/lane/monitor.ts"
+import { memoryName } from "../../src/plan/hidden.ts"
+import type { Prepared } from "../../src/plan/prepare.ts"
+import { aliasMapping } from "./alias.ts"
+import { probeNative } from "./ffi.ts"
+import { NodeLanes } from "./lanes.ts"
+import { visibleExports } from "./marker.ts"
+import { engineExports, original } from "./original.ts"
+import { sharedMapping } from "./shared.ts"
+
+/**
+ * How an engine works.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface EngineOptions {
+  /** Threads that work on a loop, the owner included; 1 runs everything natively. */
+  readonly workers: number
+  /** Least work of one loop execution that is handed out, in nanoseconds of one thread; 0 admits all. */
+  readonly minimumWorkNs?: number | undefined
+  /** Hand out loops over a shared memory that the guest was given: it may have threads of its own. Off by default. */
+  readonly sharedGiven?: boolean | undefined
+  /** More lanes than CPUs, for checking and not for speed. Off by default. */
+  readonly oversubscribe?: boolean | undefined
+}
+
+/**
+ * An instance as its user sees it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Binding {
+  /** The exports without hidden names; frozen, without a prototype. */
+  readonly exports: WebAssembly.Exports
+  readonly memory: WebAssembly.Memory | undefined
+  readonly report: () => InstanceReport
+  /** Makes the instance run natively from now on. */
+  readonly close: () => void
+}
+
+/**
+ * Counts of one instance, or why it is native.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface InstanceReport extends AttachmentReport {
+  /** Why the instance was not connected at all. */
+  readonly native: string | undefined
+}
+
+/**
+ * Counts of an engine.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface EngineReport {
+  /** Threads that may work on a loop, the owner included. */
+  readonly width: number
+  /** Most threads that worked on one loop; 0 before the first dispatch. */
+  readonly lanesUsed: number
+  readonly dispatches: number
+  readonly iterations: number
+  readonly aborts: number
+  readonly rung: Rung | undefined
+  /** Why no loop was handed out, where none was. */
+  readonly reason: string | undefined
+  readonly lanes: LanesReport
+  readonly instances: ReadonlyArray<InstanceReport>
+  /** The newest dispatches, oldest first. */
+  readonly timeline: ReadonlyArray<DispatchRecord>
+}
+
+const nothing: AttachmentReport = {
+  dispatches: 0,
+  iterations: 0,
+  aborts: 0,
+  lanesUsed: 0,
+  rung: undefined,
+  unmapped: undefined,
+  reason: undefined,
+  loops: []
+}
+
+/** Instances whose counts are kept apart; those of further ones are added up. */
+const MAXIMUM_INSTANCES = 256
+
+/**
+ * Compiles with the optimising compiler only, before the call returns: a chunk runs for a while without being called
+ * again, so the baseline tier's code would stay in use. The flags are the process's; they are put back at once.
+ *
+ * @category compiling
+ * @since 0.1.0
+ */
+export const compileOptimised = (bytes: Uint8Array): WebAssembly.Module => {
+  v8.setFlagsFromString("--no-liftoff")
+  v8.setFlagsFromString("--no-wasm-lazy-compilation")
+  try {
+    return new original.Module(bytes as BufferSource)
+  } finally {
+    v8.setFlagsFromString("--liftoff")
+    v8.setFlagsFromString("--wasm-lazy-compilation")
+  }
+}
+
+/** Clock, compiler and timer of a thread. @category models @since 0.1.0 */
+export const nodeHost: DispatcherHost = {
+  now: () => performance.now(),
+  compile: (bytes, hot) => hot ? compileOptimised(bytes) : new original.Module(bytes as BufferSource),
+  instantiate: (module, imports) => new original.Instance(module, imports),
+  later: (milliseconds, run) => void setTimeout(run, milliseconds).unref()
+}
+
+/**
+ * The engine of one thread.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class NodeEngine {
+  readonly lanes: NodeLanes
+  readonly #options: EngineOptions
+  readonly #dispatcher: Dispatcher
+  readonly #bindings: Array<() => InstanceReport> = []
+  #closing: Promise<void> | undefined
+
+  constructor(options: EngineOptions) {
+    this.#options = options
+    this.lanes = new NodeLanes({
+      lanes: Math.max(0, options.workers - 1),
+      ...(options.oversubscribe === true ? { oversubscribe: true } : {})
+    })
+    const minimumWorkNs = options.minimumWorkNs ?? defaultPolicy.minimumWorkNs
+    this.#dispatcher = new Dispatcher(this.lanes, { ...defaultPolicy, minimumWorkNs }, nodeHost)
+  }
+
+  /**
+   * Connects the planned loops of a patched instance. Never throws: an instance that cannot be connected runs natively
+   * and its report says why. The import object is not looked at; the guest's memory is a hidden export.
+   */
+  bind(instance: WebAssembly.Instance, prepared: Prepared, _importObject: unknown): Binding {
+    const all = engineExports(instance)
+    const memory = all[memoryName] as WebAssembly.Memory | undefined
+    const exports = visibleExports(all)
+    const connected = this.#connect(all, prepared, memory)
+    const report = typeof connected === "string"
+      ? (): InstanceReport => ({ ...nothing, native: connected, reason: connected })
+      : (): InstanceReport => ({ ...connected.report(), native: undefined })
+    if (this.#bindings.length < MAXIMUM_INSTANCES) this.#bindings.push(report)
+    return { exports, memory, report, close: () => typeof connected === "string" ? undefined : connected.close() }
+  }
+
+  #connect(
+    exports: WebAssembly.Exports,
+    prepared: Prepared,
+    memory: WebAssembly.Memory | undefined
+  ): Attachment | string {
+    if (prepared.guard === undefined) return "no loop of the module can run on several threads"
+    if (memory === undefined) return "the instance was not made of the patched module"
+    if (this.#closing !== undefined) return "the engine is closed"
+    if (this.lanes.count === 0) {
+      return this.lanes.report().reasons[0] ?? "one worker was asked for, so there is nobody to share work with"
+    }
+    const mapped = this.#map(memory)
+    if (typeof mapped === "string") return mapped
+    try {
+      return this.#dispatcher.attach({ exports } as WebAssembly.Instance, prepared, memory, mapped)
+    } catch (error) {
+      return `the runtime could not be attached: ${error instanceof Error ? error.message : String(error)}`
+    }
+  }
+
+  #map(memory: WebAssembly.Memory): MappedMemory | string {
+    if (memory.buffer instanceof SharedArrayBuffer) {
+      return this.#options.sharedGiven === true
+        ? sharedMapping(memory, "shared-given")
+        : "its memory is shared with threads of its own"
+    }
+    const calls = probeNative()
+    return typeof calls === "string" ? calls : aliasMapping(memory, calls)
+  }
+
+  /** Counts so far. */
+  report(): EngineReport {
+    const instances = this.#bindings.map((report) => report())
+    const sum = (pick: (report: InstanceReport) => number): number => instances.reduce((n, one) => n + pick(one), 0)
+    return {
+      width: this.lanes.count + 1,
+      lanesUsed: instances.reduce((most, one) => Math.max(most, one.lanesUsed), 0),
+      dispatches: sum((one) => one.dispatches),
+      iterations: sum((one) => one.iterations),
+      aborts: sum((one) => one.aborts),
+      rung: instances.find((one) => one.rung !== undefined)?.rung,
+      reason: instances.find((one) => one.reason !== undefined)?.reason,
+      lanes: this.lanes.report(),
+      instances,
+      timeline: this.#dispatcher.records
+    }
+  }
+
+  /** Stops the lanes and waits for their threads. Idempotent. */
+  close(): Promise<void> {
+    return this.#closing ??= this.lanes.close()
+  }
+}

@@ -1,0 +1,160 @@
+/**
+ * The profit monitor of one planned loop: whether the next execution is handed out, learnt from what earlier ones took.
+ *
+ * Times are in nanoseconds, work in units (about one instruction each). A loop is handed out when the predicted gain
+ * exceeds what forking and joining cost; one that turns out not to gain is suspended, twice as long each time.
+ *
+ * @since 0.1.0
+ */
+
+/**
+ * Constants of the policy.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Policy {
+  /** Least work of one execution that is handed out; 0 admits all, and skips every other test of profit. */
+  readonly minimumWorkNs: number
+  /** Cost of fork and join when lanes poll. */
+  readonly hotNs: number
+  /** Cost of fork and join when lanes sleep. */
+  readonly coldNs: number
+  /** Work seen in a loop before its chunk module is compiled. */
+  readonly evidenceNs: number
+  /** First suspension of a loop that does not gain; doubles up to {@link Policy.longestSuspensionMs}. */
+  readonly suspensionMs: number
+  readonly longestSuspensionMs: number
+}
+
+/**
+ * Defaults. The fork costs are this project's measurements with a margin (results/latency); the work estimate that
+ * they are compared with is within a factor of two before the first timing, exact afterwards.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
+export const defaultPolicy: Policy = {
+  minimumWorkNs: 20_000,
+  hotNs: 4_000,
+  coldNs: 80_000,
+  evidenceNs: 1_000_000,
+  suspensionMs: 20,
+  longestSuspensionMs: 4_000
+}
+
+/** Nanoseconds of a unit before anything was timed: three instructions in a cycle of a 3 GHz core, halved for memory. */
+const FIRST_GUESS_NS = 0.2
+
+/** Executions between two timings of one thread alone. */
+const REFRESH_EVERY = 64
+
+/** Executions handed out in a row that must disappoint before the loop is suspended. */
+const STRIKES = 3
+
+/** A gain below this is none: it does not pay for the second core. */
+const LEAST_GAIN = 1.08
+
+/**
+ * Why an execution was not handed out.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Declined = "small" | "cold" | "suspended" | "evidence"
+
+/**
+ * Learning state of one planned loop.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class ProfitMonitor {
+  readonly #policy: Policy
+  /** Measured nanoseconds of a unit on one thread, exponentially smoothed. */
+  #serialNs: number | undefined
+  #evidence = 0
+  #strikes = 0
+  #runs = 0
+  #suspensions = 0
+  #suspendedUntil = 0
+
+  constructor(policy: Policy) {
+    this.#policy = policy
+  }
+
+  /** Expected nanoseconds of `units` on one thread. */
+  expect(units: number): number {
+    return units * (this.#serialNs ?? FIRST_GUESS_NS)
+  }
+
+  /** Moment (ms) until which the loop stays native. */
+  get suspendedUntil(): number {
+    return this.#suspendedUntil
+  }
+
+  /** True when one thread alone should be timed before the next hand-out. */
+  get wantsTiming(): boolean {
+    return this.#serialNs === undefined || this.#runs % REFRESH_EVERY === REFRESH_EVERY - 1
+  }
+
+  /** Nanoseconds of a unit as measured, for reports. */
+  get serialNs(): number | undefined {
+    return this.#serialNs
+  }
+
+  /** Adds work that was seen; true when there is enough of it to prepare for hand-outs. */
+  observe(units: number): boolean {
+    this.#evidence += this.expect(units)
+    return this.#evidence >= this.#policy.evidenceNs || this.#policy.minimumWorkNs === 0
+  }
+
+  /** Work seen so far. */
+  get evidence(): number {
+    return this.#evidence
+  }
+
+  /** Why an execution of `units` should stay native now, or `undefined`. */
+  decline(units: number, width: number, hot: boolean, nowMs: number): Declined | undefined {
+    const { coldNs, hotNs, minimumWorkNs } = this.#policy
+    if (minimumWorkNs === 0) return undefined
+    if (nowMs < this.#suspendedUntil) return "suspended"
+    const work = this.expect(units)
+    if (work < minimumWorkNs) return "small"
+    const gain = work * (1 - 1 / width)
+    if (gain < 2 * hotNs) return "small"
+    return !hot && gain < 2 * coldNs ? "cold" : undefined
+  }
+
+  /** True when no execution of this size can be worth it, whatever the lanes do. */
+  isSmall(units: number): boolean {
+    return this.#policy.minimumWorkNs > 0 && this.expect(units) < this.#policy.minimumWorkNs
+  }
+
+  /** A timing of one thread alone. */
+  timed(units: number, ns: number): void {
+    if (units <= 0 || ns <= 0) return
+    const one = ns / units
+    this.#serialNs = this.#serialNs === undefined ? one : 0.7 * this.#serialNs + 0.3 * one
+  }
+
+  /** An execution that was handed out took `ns`. */
+  handedOut(units: number, ns: number, nowMs: number): void {
+    this.#runs++
+    if (this.#policy.minimumWorkNs === 0) return
+    if (this.expect(units) >= ns * LEAST_GAIN) {
+      this.#strikes = 0
+      if (this.#runs % 256 === 0) this.#suspensions = 0
+      return
+    }
+    if (++this.#strikes >= STRIKES) this.suspend(nowMs)
+  }
+
+  /** Leaves the loop alone for a while. */
+  suspend(nowMs: number): void {
+    if (this.#policy.minimumWorkNs === 0) return
+    const { longestSuspensionMs, suspensionMs } = this.#policy
+    this.#strikes = STRIKES - 1
+    this.#suspendedUntil = nowMs + Math.min(longestSuspensionMs, suspensionMs * 2 ** this.#suspensions++)
+  }
+}
