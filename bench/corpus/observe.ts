@@ -30,8 +30,11 @@ const own = (object: unknown, name: string): unknown =>
 const note = (instance: WebAssembly.Instance, module: WebAssembly.Module, imports: unknown): void => {
   if (seen.has(instance) || instances === keptInstances) return
   seen.add(instance)
+  const needed = WebAssembly.Module.imports(module)
+  // The instances of guards and chunks are Folio's and not the program's.
+  if (needed.some((entry) => entry.module === "folio")) return
   const prefix = `${instances++}`
-  for (const entry of WebAssembly.Module.imports(module)) {
+  for (const entry of needed) {
     if (entry.kind === "memory" || entry.kind === "global") {
       keep(`${prefix}:${entry.module}.${entry.name}`, own(own(imports, entry.module), entry.name))
     }

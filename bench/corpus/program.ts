@@ -49,7 +49,7 @@ export interface ArmRestart {
   readonly wallMs: ReadonlyArray<number>
   readonly cpuMs: ReadonlyArray<number>
   readonly digests: ReadonlyArray<string>
-  /** The last timed call, on the clock of the report's trace. */
+  /** The last timed call, on the clock of the report's timeline. */
   readonly last: CallSpan
 }
 

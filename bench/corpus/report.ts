@@ -2,24 +2,10 @@
  * What the runner needs of the report that a Folio arm writes on exit (`FOLIO_REPORT`).
  */
 import { existsSync, readFileSync } from "node:fs"
+import type { EngineReport } from "../../layers/node/engine.ts"
 import type { PreparationSummary } from "../../layers/node/preparation.ts"
 import type { DropInReport } from "../../layers/node/report.ts"
-
-/**
- * One loop execution on lanes. Times are those of the process' `performance.now()`.
- *
- * @category models
- * @since 0.1.0
- */
-export interface DispatchTrace {
-  readonly startMs: number
-  /** When the owner had done its own chunk. */
-  readonly ownMs: number
-  /** When all lanes had done theirs. */
-  readonly endMs: number
-  /** Threads that worked, the owner included. */
-  readonly width: number
-}
+import type { DispatchRecord } from "../../src/lane/dispatcher.ts"
 
 /**
  * A report in the terms of the corpus: sums over all modules of the process. `present` is false when there was none,
@@ -41,17 +27,11 @@ export interface FolioReport {
   readonly rung?: string
   /** Why nothing ran on lanes. */
   readonly serial?: string
-  /** The last dispatches. */
-  readonly trace: ReadonlyArray<DispatchTrace>
+  /** The newest dispatches. */
+  readonly timeline: ReadonlyArray<DispatchRecord>
 }
 
-/** What is read of the engine's part. */
-interface EnginePart {
-  readonly dispatches: number
-  readonly trace: ReadonlyArray<DispatchTrace>
-}
-
-const absent: FolioReport = { present: false, dispatches: 0, planned: 0, refused: 0, reasons: {}, trace: [] }
+const absent: FolioReport = { present: false, dispatches: 0, planned: 0, refused: 0, reasons: {}, timeline: [] }
 
 const addReasons = (modules: ReadonlyArray<{ readonly summary: PreparationSummary | undefined }>) => {
   const reasons: Record<string, number> = {}
@@ -71,7 +51,7 @@ export const readReport = (file: string): FolioReport => {
   if (!existsSync(file)) return absent
   const { facts, serial } = JSON.parse(readFileSync(file, "utf8")) as DropInReport
   const modules = facts?.modules ?? []
-  const engine = facts?.engine as EnginePart | undefined
+  const engine = facts?.engine as EngineReport | undefined
   const sum = (value: (summary: PreparationSummary) => number, of = modules): number =>
     of.reduce((total, { summary }) => total + (summary === undefined ? 0 : value(summary)), 0)
   const prepared = modules.filter(({ cacheHit }) => !cacheHit)
@@ -84,6 +64,6 @@ export const readReport = (file: string): FolioReport => {
     ...(prepared.length === 0 ? {} : { prepareMs: sum(({ milliseconds }) => milliseconds, prepared) }),
     ...(facts === undefined ? {} : { rung: facts.rung }),
     ...(serial === undefined ? {} : { serial }),
-    trace: engine?.trace ?? []
+    timeline: engine?.timeline ?? []
   }
 }

@@ -35,7 +35,7 @@ const samples = (of: Case): ProgramSamples => ({
     arms: { nativeA: arm(10), nativeB: arm(of.nativeB?.[index] ?? 10), folio: { ...arm(10), ...of.folio } },
     nativeDiffers: of.nativeDiffers ?? [],
     stateDiffers: of.stateDiffers ?? [],
-    report: { present: true, dispatches: 0, planned: 1, refused: 2, reasons: {}, trace: [], ...of.report }
+    report: { present: true, dispatches: 0, planned: 1, refused: 2, reasons: {}, timeline: [], ...of.report }
   })),
   states: { memories: 1, globals: 0, differs: [], unsettled: [], digests: ["d"], calls: 3, dispatches: 0, ...of.states }
 })
