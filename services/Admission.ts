@@ -18,8 +18,10 @@ import type { Tally } from "./Scheduling.ts"
 export interface Demand {
   readonly extracted: Extracted
   readonly entry: string
-  /** Lanes that are up, the owner included. */
+  /** Threads that work on a loop, the owner included: those asked for, or those that are up. */
   readonly width: number
+  /** What the instance has done so far; undefined while it is not known how many lanes are up. */
+  readonly tally: Tally | undefined
 }
 
 /**
@@ -36,14 +38,9 @@ export interface AdmissionShape {
    */
   readonly minimumWorkNs: number | undefined
   /** Before the run: fails when nothing could run apart. */
-  readonly before: (demand: Demand) => Effect.Effect<void, Refused | NotWorthwhile>
-  /** After the run: its result, or why nothing did run apart. */
-  readonly after: (
-    demand: Demand,
-    earlier: Tally,
-    now: Tally,
-    result: unknown
-  ) => Effect.Effect<unknown, ArenaRefused | NotWorthwhile>
+  readonly before: (demand: Demand) => Effect.Effect<void, Refused | NotWorthwhile | ArenaRefused>
+  /** After the run: its result, or why nothing did run apart since `demand` was made. */
+  readonly after: (demand: Demand, now: Tally, result: unknown) => Effect.Effect<unknown, NotWorthwhile>
 }
 
 /**

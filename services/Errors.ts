@@ -268,12 +268,13 @@ export class CreditsExhausted extends Data.TaggedError("CreditsExhausted")<{
  * @since 0.1.0
  */
 export class LaneLost extends Schema.TaggedError<LaneLost>("folio/errors/LaneLost")("LaneLost", {
-  lane: Schema.Int,
-  detail: Schema.String
+  source: Schema.String,
+  entry: Schema.String,
+  cause: Schema.Defect
 }) {
   override get message(): string {
-    return `lane ${this.lane} is lost: ${withoutStop(this.detail)}. ` +
-      `Its session cannot go on over a torn memory: open a new one.`
+    const text = this.cause instanceof Error ? this.cause.message : String(this.cause)
+    return `${this.source}: "${this.entry}" cannot end: ${withoutStop(text)}. The session is closed.`
   }
 }
 

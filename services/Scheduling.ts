@@ -24,10 +24,12 @@ export interface Tally {
   readonly lanesUsed: number
   /** How lanes see the memory; undefined before the first dispatch. */
   readonly rung: Rung | undefined
-  /** Why lanes cannot see the memory; undefined where they can, or where it was not tried. */
+  /** Why the instance has no part in the lanes at all; undefined where it has. */
+  readonly unconnected: string | undefined
+  /** Why lanes could not see the memory at the last attempt; undefined where they could, or where none was made. */
   readonly unmapped: string | undefined
-  /** The newest reason why a loop was not handed out; undefined where there was none. */
-  readonly reason: string | undefined
+  /** The newest reason why an execution of a loop was not handed out, in words; undefined where there was none. */
+  readonly declined: string | undefined
 }
 
 /**

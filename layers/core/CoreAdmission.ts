@@ -6,8 +6,9 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Admission, type AdmissionShape, type Demand } from "../../services/Admission.ts"
-import { NotWorthwhile, type RefusalReason, Refused } from "../../services/Errors.ts"
+import { ArenaRefused, NotWorthwhile, type RefusalReason, Refused } from "../../services/Errors.ts"
 import { inspection } from "./inspection.ts"
+import { whyNative } from "./tally.ts"
 
 /** Most reasons that one error carries. */
 const SHOWN = 20
@@ -33,26 +34,25 @@ const reasonsFor = ({ entry, extracted }: Demand): ReadonlyArray<RefusalReason> 
 export const makeAdmission = (minimumWorkNs: number | undefined): AdmissionShape => ({
   minimumWorkNs,
   before: (demand) => {
-    const { entry, extracted, width } = demand
+    const { entry, extracted, tally, width } = demand
     const source = extracted.name
     if (extracted.nativeReason !== undefined) {
       return new Refused({ source, entry, reasons: reasonsFor(demand), detail: extracted.nativeReason })
     }
-    return width > 1 ? Effect.void : new NotWorthwhile({
-      source,
-      entry,
-      reason: "one-lane",
-      detail: "there is no lane besides the owner",
-      ran: false,
-      result: undefined
-    })
+    if (width < 2) {
+      const detail = "there is no lane besides the owner"
+      return new NotWorthwhile({ source, entry, reason: "one-lane", detail, ran: false, result: undefined })
+    }
+    return tally?.unconnected === undefined
+      ? Effect.void
+      : new ArenaRefused({ source, reason: "unmapped", detail: tally.unconnected })
   },
-  after: ({ entry, extracted }, earlier, now, result) =>
-    now.dispatches > earlier.dispatches ? Effect.succeed(result) : new NotWorthwhile({
+  after: ({ entry, extracted, tally }, now, result) =>
+    now.dispatches > (tally?.dispatches ?? 0) ? Effect.succeed(result) : new NotWorthwhile({
       source: extracted.name,
       entry,
       reason: "no-dispatch",
-      detail: now.unmapped ?? now.reason ?? "no planned loop was executed with enough work to hand out",
+      detail: whyNative(now),
       ran: true,
       result
     })

@@ -23,10 +23,11 @@ import {
 } from "../../services/Errors.ts"
 import { type Extracted, Extraction } from "../../services/Extraction.ts"
 import { Folio, type FolioShape, type OpenOptions, type RunOptions, type Session } from "../../services/Folio.ts"
-import { type Bound, Scheduling, type Tally } from "../../services/Scheduling.ts"
+import { type Bound, Scheduling } from "../../services/Scheduling.ts"
 import { Transport, type TransportShape } from "../../services/Transport.ts"
 import { importObject, type ReadImport, readImports } from "./imports.ts"
 import { SessionState, thrown, type Writing } from "./session.ts"
+import { emptyTally } from "./tally.ts"
 
 const messageOf = (cause: unknown): string => cause instanceof Error ? cause.message : String(cause)
 
@@ -69,22 +70,13 @@ const withMemories = (
       )
   })
 
-const NO_LOOPS: Tally = {
-  dispatches: 0,
-  aborts: 0,
-  lanesUsed: 0,
-  rung: undefined,
-  unmapped: undefined,
-  reason: undefined
-}
-
 /** An instance without plans: what it exports is what the module exports. */
 const unbound = (instance: WebAssembly.Instance, read: ReadonlyArray<ReadImport>): Bound => {
   const memories = [...read.map((one) => one.value), ...Object.values(instance.exports)]
   return {
     exports: instance.exports,
     memory: memories.find((value) => value instanceof WebAssembly.Memory),
-    tally: () => NO_LOOPS
+    tally: () => emptyTally
   }
 }
 
@@ -131,15 +123,14 @@ const runParallel = (
     const problem = state.unsafeBegin(asked.writing, asked.entry, asked.args)
     if (problem !== undefined) return problem
     const { admission, transport } = services
-    const demand = { extracted: state.extracted, entry: asked.entry }
+    const demand = { extracted: state.extracted, entry: asked.entry, tally: undefined }
     return admission.before({ ...demand, width: transport.lanes.report().asked + 1 }).pipe(
       Effect.zipRight(transport.awaitLanes),
       Effect.flatMap((lanes) => {
-        const ready = { ...demand, width: lanes + 1 }
-        const earlier = state.bound.tally()
-        return Effect.flatMap(
-          call(state, asked),
-          (result) => admission.after(ready, earlier, state.bound.tally(), result)
+        const ready = { ...demand, width: lanes + 1, tally: state.bound.tally() }
+        return admission.before(ready).pipe(
+          Effect.zipRight(Effect.suspend(() => call(state, asked))),
+          Effect.flatMap((result) => admission.after(ready, state.bound.tally(), result))
         )
       }),
       Effect.ensuring(Effect.sync(() => state.unsafeEnd()))

@@ -15,36 +15,36 @@ const SLICE = Duration.millis(1)
 /** Words with which a lane refuses an owner of another version. */
 const OTHER_VERSION = /of version/
 
-const settled = (group: LaneGroup): Effect.Effect<number> =>
-  Effect.suspend(() => {
+const settled = (group: LaneGroup, deadline: number): Effect.Effect<number> =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) => {
     const ready = group.ready()
-    return group.report().lanes.some((lane) => lane.state === "starting")
-      ? Effect.zipRight(Effect.sleep(SLICE), settled(group))
+    return now < deadline && group.report().lanes.some((lane) => lane.state === "starting")
+      ? Effect.zipRight(Effect.sleep(SLICE), settled(group, deadline))
       : Effect.succeed(ready)
   })
 
 /**
- * Starts the lanes and waits until each is up or given up. Succeeds with the number that are up, which is at least 1
- * unless none was asked for.
+ * Starts the lanes and waits until each is up or given up, at most for a time. Succeeds with the number that are up,
+ * which is at least 1 unless none was asked for.
  *
  * @category lanes
  * @since 0.1.0
  */
 export const awaitLanes = (
-  group: LaneGroup
+  group: LaneGroup,
+  milliseconds: number
 ): Effect.Effect<number, CreditsExhausted | LaneStartTimeout | ProtocolMismatch> =>
   Effect.gen(function*() {
     group.start()
-    const begun = yield* Clock.currentTimeMillis
-    const ready = yield* settled(group)
+    const ready = yield* settled(group, (yield* Clock.currentTimeMillis) + milliseconds)
     const { asked, lanes, reasons } = group.report()
     if (ready > 0 || asked === 0) return ready
-    const failed = lanes.findIndex((lane) => lane.reason !== undefined)
-    if (failed < 0) {
+    if (lanes.length === 0) {
       return yield* new CreditsExhausted({ credit: "lanes", wanted: asked, available: 0, limit: 0, detail: reasons[0] })
     }
-    const detail = lanes[failed].reason ?? "unknown"
-    if (OTHER_VERSION.test(detail)) return yield* new ProtocolMismatch({ lane: failed, detail })
-    const milliseconds = (yield* Clock.currentTimeMillis) - begun
-    return yield* new LaneStartTimeout({ wanted: asked, ready: 0, milliseconds, detail })
+    const failed = lanes.findIndex((lane) => lane.reason !== undefined)
+    const detail = lanes[failed]?.reason ?? "they are still starting"
+    return OTHER_VERSION.test(detail)
+      ? yield* new ProtocolMismatch({ lane: failed, detail })
+      : yield* new LaneStartTimeout({ wanted: asked, ready, milliseconds, detail })
   })

@@ -18,10 +18,12 @@ import type { Extracted } from "../../services/Extraction.ts"
 import type { SessionReport } from "../../services/Folio.ts"
 import type { Bound } from "../../services/Scheduling.ts"
 import type { FunctionType } from "../../src/binary/module.ts"
+import { LaneLostError } from "../../src/lane/dispatcher.ts"
 import { bitsCaller } from "../../src/wire/bits.ts"
 import { trapKind } from "../../src/wire/trap.ts"
 import { formatSignature } from "../../src/wire/values.ts"
 import { type Misfit, misfit, misfitBits } from "./arguments.ts"
+import { whyNative } from "./tally.ts"
 
 /**
  * How arguments and results are written: as JavaScript has them, or as their bits.
@@ -55,7 +57,7 @@ const misfitOf = (entry: Entry, writing: Writing, args: ReadonlyArray<unknown>):
  * @since 0.1.0
  */
 export const thrown = (source: string, entry: string, cause: unknown): Trap | HostException | LaneLost => {
-  if (cause instanceof LaneLost) return cause
+  if (cause instanceof LaneLostError) return new LaneLost({ source, entry, cause })
   const reason = trapKind(cause)
   return reason === undefined
     ? new HostException({ source, entry, cause })
@@ -148,13 +150,12 @@ export class SessionState {
   /** What has happened so far. */
   report(width: number): SessionReport {
     const { nativeReason, prepared } = this.extracted
-    const { aborts, dispatches, lanesUsed, reason, rung, unmapped } = this.bound.tally()
+    const tally = this.bound.tally()
+    const { aborts, dispatches, lanesUsed, rung } = tally
     return {
       source: this.extracted.name,
       mode: dispatches > 0 ? "parallel" : "native",
-      reason: dispatches > 0
-        ? undefined
-        : nativeReason ?? unmapped ?? reason ?? "no planned loop was executed with enough work to hand out",
+      reason: dispatches > 0 ? undefined : nativeReason ?? whyNative(tally),
       width,
       lanesUsed,
       rung,

@@ -18,9 +18,10 @@ import { layerCredits } from "../core/CoreCredits.ts"
 import { layerFolio } from "../core/CoreFolio.ts"
 import * as MemoryExtraction from "./MemoryExtraction.ts"
 import * as MemoryScheduling from "./MemoryScheduling.ts"
+import * as MemoryTransport from "./MemoryTransport.ts"
 
 /**
- * How chunks are cut and ordered. Everything has a default.
+ * How chunks are cut and ordered. Everything has a default. Loops of any size are cut: nothing is gained by it here.
  *
  * @category options
  * @since 0.1.0
@@ -32,8 +33,6 @@ export const MemoryFolioOptions = Schema.Struct({
   order: Schema.optionalWith(Schema.Union(Schema.Literal("forward", "reverse"), Schema.Int), {
     default: () => "forward" as const
   }),
-  /** Least work of a loop in nanoseconds to be cut; 0 admits all. */
-  minimumWorkNs: Schema.optionalWith(Schema.NonNegative, { default: () => 0 }),
   /** Limits of what is held at a time. */
   limits: Schema.optionalWith(CreditLimits, { default: () => Schema.decodeSync(CreditLimits)({}) })
 })
@@ -44,15 +43,14 @@ export const MemoryFolioOptions = Schema.Struct({
  */
 export type MemoryFolioOptions = typeof MemoryFolioOptions.Encoded
 
-const layerDecoded = ({ limits, minimumWorkNs, order, width }: typeof MemoryFolioOptions.Type): Layer.Layer<Folio> =>
+const layerDecoded = ({ limits, order, width }: typeof MemoryFolioOptions.Type): Layer.Layer<Folio> =>
   layerFolio.pipe(
+    Layer.provide([layerArena, MemoryExtraction.layer(), MemoryScheduling.layer]),
     Layer.provide([
-      layerAdmission(minimumWorkNs),
-      layerArena,
-      MemoryExtraction.layer(),
-      MemoryScheduling.layer({ width, order, minimumWorkNs })
-    ]),
-    Layer.provide(layerCredits(limits))
+      layerAdmission(0),
+      layerCredits(limits),
+      MemoryTransport.layer({ width, order })
+    ])
   )
 
 /**

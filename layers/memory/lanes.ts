@@ -1,17 +1,15 @@
 /**
- * Lanes without threads: the pieces of a loop run on the owner's thread, in an order that is chosen.
+ * Lanes without threads: the chunks of all lanes run on the owner's thread, in an order that is chosen.
  *
- * What a piece does depends on its inputs only, when the plan is right. So the same pieces in another order are the
+ * What a chunk does depends on its inputs only, when the plan is right. So the same chunks in another order are the
  * test of a plan that needs no luck: a dependence between iterations that the compiler overlooked changes bytes here
  * each time, where with threads it would once in a while.
  *
- * A ticket of control memory says which pieces are left. Threads race for them; here a lane takes its share as it is
- * forked, from one end of what is left, and runs one piece at a time by setting the ticket to just that piece:
+ * The owner runs the last chunk of a loop between the last `fork` and the first `join`. A chunk that runs at its fork
+ * comes before that one, a chunk that waits comes after it:
  *
- *     pieces      0  1  2  3  4  5  6  7
- *     lane 0                        6  7     takes two of eight, in some order
- *     lane 1      0  1                       takes two of six
- *     owner             2  3  4  5           finds these left
+ *     fork 0   fork 1   fork 2   owner   join 0     join 1   join 2
+ *              1                 3       2, then 0
  *
  * @since 0.1.0
  */
@@ -24,7 +22,6 @@ import type {
   MappedMemory,
   MemoryDescriptor
 } from "../../src/lane/lanes.ts"
-import { Ticket } from "../../src/plan/frame.ts"
 import type { Permutation } from "./permutation.ts"
 
 let lastMemoryId = 0
@@ -62,6 +59,14 @@ export class InProcessMemory implements MappedMemory {
 
 type Run = (ticket: number, piece: number, out: number) => void
 
+interface Chunk {
+  readonly lane: number
+  readonly run: Run
+  readonly ticket: number
+  readonly piece: number
+  readonly out: number
+}
+
 /**
  * Lanes that are turns of the owner's own thread.
  *
@@ -74,13 +79,12 @@ export class InProcessLanes implements LaneGroup {
   readonly #permutation: Permutation
   readonly #kernels = new Map<number, { readonly memory: number; readonly run: Run }>()
   readonly #outcomes = new Map<number, JoinResult>()
-  readonly #words: Int32Array
+  #waiting: Array<Chunk> = []
   #closed = false
 
   constructor(count: number, permutation: Permutation) {
     this.count = count
     this.control = makeControl(count)
-    this.#words = new Int32Array(this.control.buffer)
     this.#permutation = permutation
   }
 
@@ -113,31 +117,16 @@ export class InProcessLanes implements LaneGroup {
   fork(lane: number, kernel: number, ticket: number, piece: number, out: number): void {
     const run = this.#kernels.get(kernel)?.run
     if (run === undefined) throw new Error(`kernel ${kernel} was not loaded`)
-    const words = this.#words
-    const next = (ticket + Ticket.NEXT) >>> 2
-    const limit = (ticket + Ticket.LIMIT) >>> 2
-    const [from, to] = [words[next], words[limit]]
-    // Lanes are forked in order; those that follow and the owner want as much each.
-    const share = Math.ceil(Math.max(0, to - from) / (this.count - lane + 1))
-    const pieces = this.#permutation.take(from, to, share)
-    let outcome: JoinResult = "done"
-    for (const one of pieces) {
-      words[next] = one
-      words[limit] = one + 1
-      try {
-        run(ticket, piece, out)
-      } catch {
-        outcome = "trap"
-        break
-      }
-    }
-    const low = pieces.includes(from)
-    words[next] = low ? from + share : from
-    words[limit] = low ? to : to - share
-    this.#outcomes.set(lane, outcome)
+    const chunk: Chunk = { lane, run, ticket, piece, out }
+    if (this.#permutation.early()) this.#run(chunk)
+    else this.#waiting.push(chunk)
   }
 
   join(lane: number): JoinResult {
+    while (this.#waiting.length > 0) {
+      const [chunk] = this.#waiting.splice(this.#permutation.pick(this.#waiting.length), 1)
+      this.#run(chunk)
+    }
     const outcome = this.#outcomes.get(lane)
     if (outcome === undefined) throw new Error(`lane ${lane} has no chunk`)
     this.#outcomes.delete(lane)
@@ -165,5 +154,14 @@ export class InProcessLanes implements LaneGroup {
     this.#closed = true
     this.#kernels.clear()
     return Promise.resolve()
+  }
+
+  #run({ lane, out, piece, run, ticket }: Chunk): void {
+    try {
+      run(ticket, piece, out)
+      this.#outcomes.set(lane, "done")
+    } catch {
+      this.#outcomes.set(lane, "trap")
+    }
   }
 }

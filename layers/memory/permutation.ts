@@ -1,5 +1,5 @@
 /**
- * Orders in which the pieces of one loop are run on one thread.
+ * Orders in which the chunks of one loop are run on one thread.
  *
  * @since 0.1.0
  */
@@ -25,7 +25,7 @@ const mulberry32 = (seed: number): () => number => {
 }
 
 /**
- * Which pieces the next lane takes, and in which order.
+ * Decides for each chunk whether it runs before or after the owner's own, and which one is next.
  *
  * @category models
  * @since 0.1.0
@@ -39,22 +39,14 @@ export class Permutation {
     this.#random = mulberry32(typeof order === "number" ? order : 0)
   }
 
-  /**
-   * Takes `share` pieces from one end of the pieces `from` … `to - 1` that are left, so that what stays is contiguous:
-   * the owner runs it afterwards, in ascending order.
-   */
-  take(from: number, to: number, share: number): ReadonlyArray<number> {
-    const low = this.#order === "forward" || (this.#order !== "reverse" && (this.#random() & 1) === 0)
-    const first = low ? from : to - share
-    const pieces = Array.from({ length: share }, (_, position) => first + position)
-    if (this.#order === "forward") return pieces
-    if (this.#order === "reverse") return pieces.toReversed()
-    for (let last = pieces.length - 1; last > 0; last--) {
-      const other = this.#random() % (last + 1)
-      const piece = pieces[last]
-      pieces[last] = pieces[other]
-      pieces[other] = piece
-    }
-    return pieces
+  /** Whether a chunk runs as soon as it is handed over, before the owner's own. */
+  early(): boolean {
+    return this.#order === "forward" || (this.#order !== "reverse" && (this.#random() & 1) === 0)
+  }
+
+  /** Position of the next chunk to run among `count` that wait, which stand in the loop's order. */
+  pick(count: number): number {
+    if (this.#order === "forward") return 0
+    return this.#order === "reverse" ? count - 1 : this.#random() % count
   }
 }

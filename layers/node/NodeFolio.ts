@@ -29,6 +29,8 @@ import { layerCredits } from "../core/CoreCredits.ts"
 import { layerFolio } from "../core/CoreFolio.ts"
 import * as NodeExtraction from "./NodeExtraction.ts"
 import * as NodeScheduling from "./NodeScheduling.ts"
+import * as NodeThread from "./NodeThread.ts"
+import * as NodeTransport from "./NodeTransport.ts"
 
 /**
  * How Folio runs on Node.js. Everything has a default.
@@ -39,9 +41,16 @@ import * as NodeScheduling from "./NodeScheduling.ts"
 export const NodeFolioOptions = Schema.Struct({
   /** Threads that work, the owner counted: 1 to 32. Default: as many as this process may run at once. */
   workers: Schema.optional(Schema.Int.pipe(Schema.between(1, 32))),
+  /** Grant more workers than there are CPUs: for checking, not for speed. */
+  oversubscribe: Schema.optionalWith(Schema.Boolean, { default: () => false }),
+  /**
+   * Hand out loops over a shared memory that the guest was given. Such a guest may have threads of its own, which then
+   * must not touch the memory while an export runs.
+   */
+  sharedGiven: Schema.optionalWith(Schema.Boolean, { default: () => false }),
   /** Least work of a loop in nanoseconds to be handed out; 0 admits all. Default: what this machine measures. */
   minimumWorkNs: Schema.optional(Schema.NonNegative),
-  /** Milliseconds that a lane may take to come up. */
+  /** Milliseconds that a run with `fallback: "fail"`, or `awaitLanes`, waits for lanes to come up. */
   startTimeoutMs: Schema.optionalWith(Schema.Positive, { default: () => 5_000 }),
   /** Milliseconds that the analysis of a module may take; what it has not seen by then stays serial. Default: no limit. */
   prepareBudgetMs: Schema.optional(Schema.Positive),
@@ -56,17 +65,17 @@ export const NodeFolioOptions = Schema.Struct({
 export type NodeFolioOptions = typeof NodeFolioOptions.Encoded
 
 const layerDecoded = (options: typeof NodeFolioOptions.Type): Layer.Layer<Folio> => {
-  const { limits, minimumWorkNs, prepareBudgetMs, startTimeoutMs, workers } = options
+  const { limits, minimumWorkNs, oversubscribe, prepareBudgetMs, sharedGiven, startTimeoutMs, workers } = options
+  const prepare = prepareBudgetMs === undefined ? {} : { budgetMs: prepareBudgetMs, now: () => performance.now() }
   return layerFolio.pipe(
     Layer.provide([
-      layerAdmission(minimumWorkNs),
       layerArena,
-      NodeExtraction.layer(
-        prepareBudgetMs === undefined ? {} : { budgetMs: prepareBudgetMs, now: () => performance.now() }
-      ),
-      NodeScheduling.layer({ workers, minimumWorkNs, startTimeoutMs })
+      NodeExtraction.layer(prepare),
+      NodeScheduling.layer,
+      NodeTransport.layer(startTimeoutMs)
     ]),
-    Layer.provide(layerCredits(limits))
+    Layer.provide([layerCredits(limits), NodeThread.layer({ workers, oversubscribe, sharedGiven })]),
+    Layer.provide(layerAdmission(minimumWorkNs))
   )
 }
 

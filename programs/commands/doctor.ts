@@ -8,12 +8,15 @@ import * as Options from "@effect/cli/Options"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import type * as Scope from "effect/Scope"
+import * as Layer from "effect/Layer"
 import { cpus } from "node:os"
+import { layerAdmission } from "../../layers/core/CoreAdmission.ts"
 import { aliasMapping } from "../../layers/node/alias.ts"
 import { cpuBudget } from "../../layers/node/cpu.ts"
 import { probeNative } from "../../layers/node/ffi.ts"
+import * as NodeThread from "../../layers/node/NodeThread.ts"
 import * as NodeTransport from "../../layers/node/NodeTransport.ts"
+import { Transport } from "../../services/Transport.ts"
 import type { LanesReport } from "../../src/lane/lanes.ts"
 import { measureCeiling } from "./ceiling.ts"
 import { help } from "./help.ts"
@@ -89,18 +92,23 @@ const ceilingFinding = (ceiling: number | undefined): Finding =>
         (ceiling >= 1.5 ? "" : ": the second CPU is busy or no core of its own")
     }
 
-const examine: Effect.Effect<ReadonlyArray<Finding>, never, Scope.Scope> = Effect.gen(function*() {
-  const transport = yield* NodeTransport.make({ workers: undefined, startTimeoutMs: 5_000 })
-  const started = yield* Effect.either(transport.awaitLanes)
-  const ceiling = yield* measureCeiling(transport.lanes)
+const examine: Effect.Effect<ReadonlyArray<Finding>, never, Transport> = Effect.gen(function*() {
+  const { awaitLanes, lanes } = yield* Transport
+  const started = yield* Effect.either(awaitLanes)
+  const ceiling = yield* measureCeiling(lanes)
   return [
     ...versions(),
     ...processors(),
-    ...laneFindings(transport.lanes.report(), started),
+    ...laneFindings(lanes.report(), started),
     memoryRung(),
     ceilingFinding(ceiling)
   ]
 })
+
+const threads = NodeTransport.layer(5_000).pipe(
+  Layer.provide(NodeThread.layer({})),
+  Layer.provide(layerAdmission())
+)
 
 const MARK = { ok: "green", off: "red", info: "yellow" } as const
 
@@ -121,7 +129,10 @@ export const doctor = Command.make(
   "doctor",
   { json: Options.boolean("json").pipe(Options.withDescription("print one JSON document")) },
   ({ json }) =>
-    Effect.flatMap(Effect.scoped(examine), (findings) => json ? printJson({ findings }) : Console.log(print(findings)))
+    Effect.flatMap(
+      Effect.provide(examine, threads),
+      (findings) => json ? printJson({ findings }) : Console.log(print(findings))
+    )
 ).pipe(
   Command.withDescription(help(
     "Show what this machine allows: versions, cores, lanes, memory, and how much two threads can gain.",

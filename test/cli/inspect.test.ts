@@ -84,6 +84,6 @@ describe("folio doctor", () => {
     const findings: ReadonlyArray<{ what: string; state: string; detail: string }> = JSON.parse(stdout).findings
     const memory = findings.find(({ what }) => what === "memory")
     assert.strictEqual(memory?.state, "off")
-    assert.match(memory.detail, /alias: .+/)
+    assert.match(memory?.detail ?? "", /alias: .+/)
   })
 })

@@ -27,7 +27,6 @@ export const assemble = async (text: string): Promise<Uint8Array<ArrayBuffer>> =
   const module = parseWat("test.wat", text, features)
   try {
     module.resolveNames()
-    module.validate()
     return new Uint8Array(module.toBinary({ write_debug_names: true }).buffer)
   } finally {
     module.destroy()
