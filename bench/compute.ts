@@ -22,7 +22,7 @@ export const instrument: Instrument<KernelSamples> = {
       },
       { rounds: quick ? 7 : 21, warmups: 3 }
     ),
-  summarise: ({ comparedBytes, dispatches, firstCallMs, planned, rounds, rung, unequalRounds }) => {
+  summarise: ({ comparedBytes, dispatches, firstCallMs, planned, reason, rounds, rung, unequalRounds }) => {
     const { folio, native, split } = rounds
     const share = median(ratios(split.wallMs, folio.wallMs))
     return {
@@ -43,7 +43,7 @@ export const instrument: Instrument<KernelSamples> = {
         "processor time, split by hand/native": median(ratios(split.cpuMs, native.cpuMs)),
         "first call ms": firstCallMs,
         "compared bytes": comparedBytes,
-        plan: { planned, dispatches, rung }
+        plan: { planned, dispatches, rung, reason }
       }
     }
   }

@@ -22,7 +22,7 @@ export const instrument: Instrument<KernelSamples> = {
       },
       { rounds: quick ? 11 : 31, warmups: 3 }
     ),
-  summarise: ({ comparedBytes, dispatches, firstCallMs, planned, rounds, rung, unequalRounds }) => {
+  summarise: ({ comparedBytes, dispatches, firstCallMs, planned, reason, rounds, rung, unequalRounds }) => {
     const { folio, native, split } = rounds
     const share = median(ratios(split.wallMs, folio.wallMs))
     return {
@@ -47,7 +47,7 @@ export const instrument: Instrument<KernelSamples> = {
         "processor time, Folio/native": median(ratios(folio.cpuMs, native.cpuMs)),
         "first call ms": firstCallMs,
         "compared bytes": comparedBytes,
-        plan: { planned, dispatches, rung }
+        plan: { planned, dispatches, rung, reason }
       }
     }
   }

@@ -40,7 +40,7 @@ export class HandSplit {
   readonly #control: Int32Array
   readonly #entry: (...args: ReadonlyArray<number>) => void
 
-  private constructor(bytes: BufferSource, entry: string, pages: number) {
+  private constructor(bytes: Uint8Array<ArrayBuffer>, entry: string, pages: number) {
     const module = compileOptimised(bytes)
     const control = new SharedArrayBuffer(64)
     this.memory = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true })
@@ -52,7 +52,7 @@ export class HandSplit {
   }
 
   /** Starts the second thread and places it. */
-  static async start(bytes: BufferSource, entry: string, pages: number): Promise<HandSplit> {
+  static async start(bytes: Uint8Array<ArrayBuffer>, entry: string, pages: number): Promise<HandSplit> {
     const split = new HandSplit(bytes, entry, pages)
     await new Promise<void>((resolve, reject) => split.#worker.once("message", resolve).once("error", reject))
     const calls = probeNative()

@@ -39,6 +39,8 @@ export interface KernelSamples {
   readonly dispatches: number
   readonly planned: number
   readonly rung: string | undefined
+  /** Why the newest loop execution that stayed native did so. */
+  readonly reason: string | undefined
 }
 
 const read = (name: string): Uint8Array<ArrayBuffer> =>
@@ -127,7 +129,8 @@ export const measureKernel = async (
       unequalRounds,
       dispatches: report.dispatches,
       planned: prepared.plan.loops.filter((loop) => loop._tag === "planned").length,
-      rung: report.rung
+      rung: report.rung,
+      reason: report.reason
     }
   } finally {
     await split.close()
