@@ -4,57 +4,69 @@
  * Every module that the program compiles goes through Folio; loops with a plan run on several threads, everything else
  * is the original code. `layers/node/settings.ts` lists the environment variables. What happens here is little, because
  * it happens in every process and thread: settings, a look at the host, replacing six functions. All else is loaded
- * when the first module is compiled.
+ * when the program first compiles a module.
  *
  * @since 0.1.0
  */
-import * as Fs from "node:fs"
-import { isMainThread } from "node:worker_threads"
 import type * as Cpu from "../layers/node/cpu.ts"
+import type * as Choices from "../layers/node/decisions.ts"
 import type * as DropIn from "../layers/node/dropin.ts"
 import type * as Engine from "../layers/node/engine.ts"
 import { judgeHost } from "../layers/node/host.ts"
-import { intercept, isIntercepted } from "../layers/node/intercept.ts"
+import { type Decisions, intercept, isIntercepted, undecided } from "../layers/node/intercept.ts"
 import type * as Report from "../layers/node/report.ts"
 import { requireModule } from "../layers/node/require.ts"
-import { readSettings } from "../layers/node/settings.ts"
-import { isOwnThread } from "../layers/node/thread.ts"
+import { readSettings, type Settings } from "../layers/node/settings.ts"
 import type * as Prepare from "../src/plan/prepare.ts"
+
+let dropIn: DropIn.DropIn | undefined
+
+/** Loads what the program's first module needs. */
+const start = (settings: Settings, rung: string): Decisions => {
+  dropIn = new (requireModule<typeof DropIn>("./dropin").DropIn)({
+    settings,
+    rung,
+    environment: process.env,
+    compiler: () => requireModule<typeof Prepare>("../../src/plan/prepare").prepare,
+    engine: () => {
+      const workers = settings.workers ?? requireModule<typeof Cpu>("./cpu").cpuBudget().width
+      return new (requireModule<typeof Engine>("./engine").NodeEngine)({ workers })
+    }
+  })
+  return requireModule<typeof Choices>("./decisions").makeDecisions(dropIn)
+}
 
 const register = (): void => {
   const { problems, settings } = readSettings(process.env)
-  if (isMainThread) { for (const line of problems) Fs.writeSync(2, `${line}\n`) }
   const host = settings.off
     ? { _tag: "unable", reason: problems[0] ?? "FOLIO_OFF=1" } as const
     : judgeHost(settings)
+  let reason = host._tag === "unable" ? host.reason : undefined
 
-  let dropIn: DropIn.DropIn | undefined
   if (host._tag === "able") {
-    const loaded = (): DropIn.DropIn =>
-      dropIn ??= new (requireModule<typeof DropIn>("./dropin").DropIn)({
-        settings,
-        rung: host.rung,
-        environment: process.env,
-        compiler: () => requireModule<typeof Prepare>("../../src/plan/prepare").prepare,
-        engine: () => {
-          const workers = settings.workers ?? requireModule<typeof Cpu>("./cpu").cpuBudget().width
-          return new (requireModule<typeof Engine>("./engine").NodeEngine)({ workers })
-        }
-      })
-    intercept({
-      substitute: (bytes, from) => loaded().substitute(bytes, from),
-      adopt: (clone) => loaded().adopt(clone),
-      bind: (instance, identity) => loaded().bind(instance, identity)
+    let decisions: Decisions | undefined
+    intercept(() => {
+      if (decisions !== undefined) return decisions
+      // What is compiled while Folio is being loaded is not the program's.
+      decisions = undecided
+      try {
+        return decisions = start(settings, host.rung)
+      } catch (error) {
+        reason = `Folio cannot be loaded: ${error instanceof Error ? error.message : String(error)}`
+        return decisions
+      }
     })
   }
 
   const { report } = settings
-  if (report !== undefined) {
-    process.on("exit", () => {
-      const { writeReport } = requireModule<typeof Report>("./report")
-      writeReport(report, dropIn?.report(), host._tag === "unable" ? host.reason : undefined)
-    })
+  if (report === undefined && problems.length === 0) return
+  const loaded = (module: typeof Report): void => {
+    module.writeProblems(problems)
+    if (report !== undefined) process.on("exit", () => module.writeReport(report, dropIn?.report(), reason))
   }
+  // At once where Node.js can, so that it is there even when the program ends before its first turn is over.
+  if (process.features.require_module) loaded(requireModule<typeof Report>("./report"))
+  else void import("../layers/node/report.ts").then(loaded)
 }
 
-if (!isOwnThread() && !isIntercepted()) register()
+if (!isIntercepted()) register()

@@ -20,13 +20,14 @@ import type { prepare as Prepare, Prepared } from "../../src/plan/prepare.ts"
 import { buildIdentity } from "./build.ts"
 import { type Bundle, decodeBundle, withBundle } from "./bundle.ts"
 import { cacheDirectory, type CacheEntry, fingerprint, PatchCache, sha256 } from "./cache.ts"
-import type { Interceptor } from "./intercept.ts"
+import type { Substitution } from "./decisions.ts"
+import type { EngineReport } from "./engine.ts"
 import { visibleExports } from "./marker.ts"
 import { engineExports } from "./original.ts"
 import { applyPatch } from "./patch.ts"
 import type * as Queue from "./preparation-queue.ts"
 import type * as Preparing from "./preparation.ts"
-import type { DropInFacts, ModuleReport } from "./report.ts"
+import type * as Report from "./report.ts"
 import { requireModule } from "./require.ts"
 import type { Settings } from "./settings.ts"
 
@@ -51,7 +52,7 @@ export interface DropInEngine {
     prepared: Prepared,
     importObject: unknown
   ): { readonly exports: WebAssembly.Exports }
-  report(): unknown
+  report(): EngineReport
 }
 
 /**
@@ -70,7 +71,7 @@ export interface DropInOptions {
 
 /** A module that the program compiled, and what stays in memory of it. */
 interface Known {
-  readonly record: { -readonly [Key in keyof ModuleReport]: ModuleReport[Key] }
+  readonly record: { -readonly [Key in keyof Report.ModuleReport]: Report.ModuleReport[Key] }
   digest: Uint8Array | undefined
   entry: CacheEntry | undefined
 }
@@ -91,7 +92,8 @@ const newModule = (bytes: number | undefined, from: string | undefined): Known =
     cacheHit: false,
     summary: undefined,
     compilations: 0,
-    instances: 0
+    instances: 0,
+    execution: undefined
   },
   digest: undefined,
   entry: undefined
@@ -103,7 +105,7 @@ const newModule = (bytes: number | undefined, from: string | undefined): Known =
  * @category models
  * @since 0.1.0
  */
-export class DropIn implements Interceptor {
+export class DropIn implements Substitution {
   readonly #options: DropInOptions
   readonly #build = buildIdentity()
   readonly #directory: string | undefined
@@ -115,6 +117,8 @@ export class DropIn implements Interceptor {
   #queue: Queue.PreparationQueue | undefined
   #warned = false
   #overflow = 0
+  /** Whose instances were bound, in that order: the engine reports on instances, not on modules. */
+  readonly #bound: Array<Known> = []
 
   constructor(options: DropInOptions) {
     this.#options = options
@@ -169,6 +173,7 @@ export class DropIn implements Interceptor {
     }
     const { chunks, guard, plan } = bindable.bundle
     bindable.known.record.instances++
+    if (this.#bound.length < maximumModules) this.#bound.push(bindable.known)
     this.#engine ??= this.#options.engine()
     // Of the patched module nothing is needed any more, of the imports nothing at all: memory is a hidden export.
     return this.#engine.bind(instance, { plan, guest: new Uint8Array(0), guard, chunks }, undefined).exports
@@ -247,17 +252,27 @@ export class DropIn implements Interceptor {
     } else known.record.reason = "too many modules wait to be prepared"
   }
 
-  report(): DropInFacts {
+  report(): Report.DropInFacts {
+    const { addUp, idleReason } = requireModule<typeof Report>("./report")
+    const engine = this.#engine?.report()
+    const modules = [...this.#modules.values()].map((known): Report.ModuleReport => {
+      const { digest, record } = known
+      const instances = engine?.instances.filter((_, index) => this.#bound[index] === known) ?? []
+      const execution = addUp(instances)
+      return {
+        ...record,
+        sha256: digest === undefined ? undefined : Buffer.from(digest).toString("hex"),
+        reason: record.state === "patched" ? idleReason(execution, instances) : record.reason,
+        execution
+      }
+    })
     return {
       build: this.#build,
       rung: this.#options.rung,
       cache: { directory: this.#directory, reason: this.#cache?.reason },
-      modules: [...this.#modules.values()].map(({ digest, record }) => ({
-        ...record,
-        sha256: digest === undefined ? undefined : Buffer.from(digest).toString("hex")
-      })),
+      modules,
       overflow: this.#overflow,
-      engine: this.#engine?.report()
+      engine: engine === undefined ? undefined : withoutInstances(engine)
     }
   }
 
@@ -274,3 +289,9 @@ export class DropIn implements Interceptor {
 
 const identityIn = (digest: Uint8Array): bigint =>
   new DataView(digest.buffer, digest.byteOffset, digest.byteLength).getBigInt64(0, true)
+
+/** What instances did is reported by module. */
+const withoutInstances = (report: EngineReport): Omit<EngineReport, "instances"> => {
+  const { aborts, dispatches, iterations, lanes, lanesUsed, reason, rung, timeline, width } = report
+  return { width, lanesUsed, dispatches, iterations, aborts, rung, reason, lanes, timeline }
+}

@@ -3,8 +3,6 @@
  *
  * @since 0.1.0
  */
-import { isBuiltin } from "node:module"
-import { availableParallelism } from "node:os"
 import type { Settings } from "./settings.ts"
 
 /**
@@ -34,8 +32,13 @@ export const judgeHost = ({ workers }: Pick<Settings, "workers">): HostVerdict =
   if (process.platform !== "linux") {
     return unable(`a guest's memory is mapped on Linux only, this is ${process.platform}`)
   }
+  // Asked for, not imported: each import of one of Node.js's own modules costs a process without WebAssembly as much
+  // as one of Folio's.
+  const { isBuiltin } = process.getBuiltinModule("node:module")
   if (!isBuiltin("node:ffi")) return unable("node:ffi is switched off (--no-experimental-ffi)")
   if (workers === 1) return unable("FOLIO_WORKERS=1 asks for one thread")
-  if (workers === undefined && availableParallelism() < 2) return unable("one CPU is available")
+  if (workers === undefined && process.getBuiltinModule("node:os").availableParallelism() < 2) {
+    return unable("one CPU is available")
+  }
   return { _tag: "able", rung: "alias" }
 }

@@ -6,7 +6,6 @@
 import { MessageChannel, Worker } from "node:worker_threads"
 import type { PreparationData } from "./preparation-worker.ts"
 import { moduleUrl } from "./require.ts"
-import { PREPARATION_MARKER } from "./thread.ts"
 
 /** Bytes of modules that may wait; beyond that the next start has another try. */
 const maximumBytes = 128 * 1024 * 1024
@@ -54,16 +53,20 @@ export class PreparationQueue {
 
   #start(): void {
     const { port1, port2 } = new MessageChannel()
-    const data: PreparationData = { [PREPARATION_MARKER]: true, port: port2, ...this.#options }
+    const data: PreparationData = { port: port2, ...this.#options }
     for (const bytes of this.#waiting.splice(0)) port1.postMessage(bytes, [bytes.buffer])
     port1.unref()
     const worker = new Worker(moduleUrl("./preparation-worker"), {
+      name: "folio-preparation",
       workerData: data,
       transferList: [port2],
+      // Nothing is preloaded into it, and its output is not connected to the program's.
+      argv: [],
       execArgv: [],
-      env: { ...process.env, NODE_OPTIONS: "" },
-      resourceLimits: { maxOldGenerationSizeMb: heapMegabytes },
-      stdin: false
+      env: {},
+      stdout: true,
+      stderr: true,
+      resourceLimits: { maxOldGenerationSizeMb: heapMegabytes }
     })
     const ended = (): void => {
       if (this.#worker !== worker) return

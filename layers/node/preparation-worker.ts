@@ -9,7 +9,6 @@ import { type MessagePort, receiveMessageOnPort, workerData } from "node:worker_
 import { prepare } from "../../src/plan/prepare.ts"
 import { PatchCache } from "./cache.ts"
 import { nativeEntry, prepareModule } from "./preparation.ts"
-import type { PREPARATION_MARKER } from "./thread.ts"
 
 /**
  * What the thread is started with. Modules come through the port, one message each; when there is none left it ends.
@@ -18,7 +17,6 @@ import type { PREPARATION_MARKER } from "./thread.ts"
  * @since 0.1.0
  */
 export interface PreparationData {
-  readonly [PREPARATION_MARKER]: true
   readonly port: MessagePort
   readonly directory: string
   readonly build: string

@@ -1,11 +1,14 @@
 /**
- * What the drop-in did in one thread, written when the thread ends.
+ * What the drop-in did in one thread, written when the thread ends. A serial run always says why.
  *
  * @since 0.1.0
  */
 import * as Fs from "node:fs"
-import { threadId } from "node:worker_threads"
+import { isMainThread, threadId } from "node:worker_threads"
+import type { LoopReport } from "../../src/lane/dispatcher.ts"
+import type { EngineReport, InstanceReport } from "./engine.ts"
 import type { PreparationSummary } from "./preparation.ts"
+import { reportText } from "./report-text.ts"
 
 /**
  * What became of a module.
@@ -33,7 +36,7 @@ export interface ModuleReport {
   /** The script that compiled it first. */
   readonly from: string | undefined
   readonly state: ModuleState
-  /** Why it is not `patched`; `undefined` where it is. */
+  /** Why it is not `patched`, or why nothing of it was handed out; `undefined` where something was. */
   readonly reason: string | undefined
   readonly cacheHit: boolean
   /** What the analysis found; `undefined` where there was none. */
@@ -41,6 +44,27 @@ export interface ModuleReport {
   readonly compilations: number
   /** Instances whose exports were read. */
   readonly instances: number
+  /** What its instances did; `undefined` where none was bound. */
+  readonly execution: ModuleExecution | undefined
+}
+
+/**
+ * What the instances of a module did, added up.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ModuleExecution {
+  readonly rung: string | undefined
+  /** Most threads that worked on one loop, the program's own counted; 0 where no loop was handed out. */
+  readonly lanesUsed: number
+  readonly dispatches: number
+  readonly iterations: number
+  readonly aborts: number
+  /** Executions of planned loops that stayed native, by reason. */
+  readonly declined: Readonly<Record<string, number>>
+  /** Planned loops that were reached, by the number of their plan. */
+  readonly loops: ReadonlyArray<LoopReport>
 }
 
 /**
@@ -61,8 +85,8 @@ export interface DropInFacts {
   readonly modules: ReadonlyArray<ModuleReport>
   /** Modules beyond the number that is looked at. */
   readonly overflow: number
-  /** What lanes and planned loops did; `undefined` where no instance was bound. */
-  readonly engine: unknown
+  /** What lanes did; `undefined` where no instance was bound. */
+  readonly engine: Omit<EngineReport, "instances"> | undefined
 }
 
 /**
@@ -85,14 +109,97 @@ export interface DropInReport {
   readonly facts: DropInFacts | undefined
 }
 
-/** Why nothing ran on several threads, from the modules alone. */
-const reasonOf = (facts: DropInFacts | undefined): string | undefined => {
-  if (facts === undefined) return "the program compiled no module"
-  const patched = facts.modules.filter(({ state }) => state === "patched")
-  if (patched.length > 0) {
-    return patched.some(({ instances }) => instances > 0) ? undefined : "no module with a plan was instantiated"
+const addTo = (into: Record<string, number>, from: Readonly<Record<string, number>>): void => {
+  for (const [name, count] of Object.entries(from)) into[name] = (into[name] ?? 0) + count
+}
+
+/** The same loop in two instances. */
+const joined = (left: LoopReport, right: LoopReport): LoopReport => {
+  const declined = { ...left.declined }
+  addTo(declined, right.declined)
+  return {
+    ...left,
+    dispatches: left.dispatches + right.dispatches,
+    iterations: left.iterations + right.iterations,
+    aborts: left.aborts + right.aborts,
+    declined,
+    nsPerUnit: right.nsPerUnit ?? left.nsPerUnit
   }
-  return facts.modules.length === 1 ? facts.modules[0]?.reason : "no module has a loop that can run on several threads"
+}
+
+const wasReached = ({ aborts, declined, dispatches }: LoopReport): boolean =>
+  dispatches + aborts > 0 || Object.keys(declined).length > 0
+
+/**
+ * Adds up the instances of one module.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const addUp = (instances: ReadonlyArray<InstanceReport>): ModuleExecution | undefined => {
+  if (instances.length === 0) return undefined
+  const loops = new Map<number, LoopReport>()
+  const declined: Record<string, number> = {}
+  for (const loop of instances.flatMap(({ loops }) => loops).filter(wasReached)) {
+    const known = loops.get(loop.plan)
+    loops.set(loop.plan, known === undefined ? loop : joined(known, loop))
+    addTo(declined, loop.declined)
+  }
+  const sum = (pick: (report: InstanceReport) => number): number => instances.reduce((n, one) => n + pick(one), 0)
+  return {
+    rung: instances.find(({ rung }) => rung !== undefined)?.rung,
+    lanesUsed: instances.reduce((most, one) => Math.max(most, one.lanesUsed), 0),
+    dispatches: sum(({ dispatches }) => dispatches),
+    iterations: sum(({ iterations }) => iterations),
+    aborts: sum(({ aborts }) => aborts),
+    declined,
+    loops: [...loops.values()].sort((left, right) => left.plan - right.plan)
+  }
+}
+
+/** The dispatcher's words for an execution that stays native, as sentences. */
+const declinedBecause: Readonly<Record<string, string>> = {
+  small: "too little work in one execution",
+  cold: "too little work to wake sleeping lanes for",
+  evidence: "not enough work seen yet",
+  suspended: "it did not gain before",
+  starting: "lanes were still starting",
+  memory: "the memory could not be mapped, or too little work was seen to pay for it",
+  load: "a lane refused the loop",
+  snapshot: "too much memory to save",
+  "no-lanes": "there were no lanes"
+}
+
+/**
+ * Why a module with planned loops did nothing on several threads; `undefined` where it did.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const idleReason = (
+  execution: ModuleExecution | undefined,
+  instances: ReadonlyArray<InstanceReport>
+): string | undefined => {
+  if (execution === undefined) return "it was not instantiated"
+  if (execution.dispatches > 0) return undefined
+  const unbound = instances.find(({ native, unmapped }) => (native ?? unmapped) !== undefined)
+  if (unbound !== undefined) return unbound.native ?? unbound.unmapped
+  const [most] = Object.entries(execution.declined).sort(([, left], [, right]) => right - left)
+  if (most === undefined) return "no planned loop ran long enough to be considered"
+  const [why, count] = most
+  return `${declinedBecause[why] ?? why} (${count} of the executions that were considered)`
+}
+
+/** Why nothing ran on several threads, from what is known of the modules. */
+const serialReason = (facts: DropInFacts | undefined): string | undefined => {
+  if (facts === undefined || facts.modules.length === 0) return "the program compiled no module"
+  if ((facts.engine?.dispatches ?? 0) > 0) return undefined
+  const [only, ...others] = facts.modules.some(({ state }) => state === "patched")
+    ? facts.modules.filter(({ state }) => state === "patched")
+    : facts.modules
+  return others.length === 0
+    ? only?.reason
+    : `${others.length + 1} modules, each for a reason of its own; the first: ${only?.reason}`
 }
 
 /**
@@ -109,47 +216,27 @@ export const makeReport = (facts: DropInFacts | undefined, off: string | undefin
   process: process.pid,
   thread: threadId,
   command: process.argv,
-  serial: off ?? reasonOf(facts),
+  serial: off ?? serialReason(facts),
   facts
 })
 
-const percent = (count: number, of: number): string => of === 0 ? "" : ` (${Math.round(count / of * 100)} %)`
-
-const moduleLines = (module: ModuleReport): ReadonlyArray<string> => {
-  const { bytes, cacheHit, from, instances, reason, state, summary } = module
-  const size = bytes === undefined ? "compiled in another thread" : `${bytes.toLocaleString("en")} bytes`
-  const lines = [`  module ${from ?? "of unknown origin"}, ${size}: ${state}`]
-  if (module.sha256 !== undefined) lines.push(`    sha256 ${module.sha256}`)
-  if (reason !== undefined) lines.push(`    ${reason}`)
-  if (summary !== undefined) {
-    const { milliseconds, planned, reasons, refused } = summary
-    const source = cacheHit ? "from the cache" : `prepared in ${milliseconds} ms`
-    lines.push(`    ${planned} of ${planned + refused} loops planned, ${instances} instances, ${source}`)
-    const top = Object.entries(reasons).sort(([, left], [, right]) => right - left).slice(0, 5)
-    const shown = top.map(([code, count]) => `${code} ${count}${percent(count, refused)}`).join(", ")
-    if (shown !== "") lines.push(`    not planned: ${shown}`)
+/** A line on stderr, where there is one. */
+const complain = (line: string): void => {
+  try {
+    Fs.writeSync(2, `${line}\n`)
+  } catch {
+    // Nobody reads it.
   }
-  return lines
 }
 
 /**
- * A report as people read it.
+ * Writes what is wrong with the settings, once a process.
  *
  * @category writing
  * @since 0.1.0
  */
-export const reportText = ({ command, facts, node, process, serial, thread }: DropInReport): string => {
-  const where = `process ${process}${thread === 0 ? "" : `, thread ${thread}`}`
-  const lines = [`folio: ${where}, Node.js ${node}: ${command.slice(1).join(" ")}`]
-  if (serial !== undefined) lines.push(`  serial: ${serial}`)
-  if (facts !== undefined) {
-    const { cache, modules, overflow } = facts
-    lines.push(`  build ${facts.build}, memory rung ${facts.rung}, cache ${cache.directory ?? "off"}`)
-    if (cache.reason !== undefined) lines.push(`  cache: ${cache.reason}`)
-    for (const module of modules) lines.push(...moduleLines(module))
-    if (overflow > 0) lines.push(`  ${overflow} more modules were not looked at`)
-  }
-  return lines.join("\n")
+export const writeProblems = (problems: ReadonlyArray<string>): void => {
+  if (isMainThread) { for (const line of problems) complain(line) }
 }
 
 /**
@@ -162,17 +249,15 @@ export const reportText = ({ command, facts, node, process, serial, thread }: Dr
  */
 export const writeReport = (destination: string, facts: DropInFacts | undefined, off: string | undefined): void => {
   const report = makeReport(facts, off)
-  if (report.thread !== 0 && facts === undefined) return
+  if (report.thread !== 0 && (facts === undefined || facts.modules.length === 0)) return
   try {
     if (destination === "-") Fs.writeSync(2, `${reportText(report)}\n`)
     else {
       const file = destination.replaceAll("%p", String(report.process))
-      Fs.writeFileSync(
-        report.thread === 0 ? file : `${file}.thread-${report.thread}`,
-        `${JSON.stringify(report, null, 2)}\n`
-      )
+      const name = report.thread === 0 ? file : `${file}.thread-${report.thread}`
+      Fs.writeFileSync(name, `${JSON.stringify(report, null, 2)}\n`)
     }
   } catch (error) {
-    Fs.writeSync(2, `folio: the report cannot be written: ${error instanceof Error ? error.message : String(error)}\n`)
+    complain(`folio: the report cannot be written: ${error instanceof Error ? error.message : String(error)}`)
   }
 }

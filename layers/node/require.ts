@@ -1,13 +1,12 @@
 /**
  * Loads modules of this house at the moment they are needed, synchronously: `new WebAssembly.Module` cannot wait.
+ * For Node.js 22 and later, which can require ES modules.
  *
  * @since 0.1.0
  */
-import { createRequire } from "node:module"
-
 /** TypeScript in the repository, JavaScript in the published package. */
 const extension = import.meta.url.slice(import.meta.url.lastIndexOf("."))
-const require = createRequire(import.meta.url)
+let require: NodeJS.Require | undefined
 
 /**
  * Loads a module.
@@ -16,7 +15,10 @@ const require = createRequire(import.meta.url)
  * @category loading
  * @since 0.1.0
  */
-export const requireModule = <A>(path: string): A => require(`${path}${extension}`) as A
+export const requireModule = <A>(path: string): A => {
+  require ??= process.getBuiltinModule("node:module").createRequire(import.meta.url)
+  return require(`${path}${extension}`) as A
+}
 
 /**
  * The URL of a module.

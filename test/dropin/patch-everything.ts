@@ -1,14 +1,12 @@
 /**
  * Preloaded instead of `register` where every module shall be patched, whatever is in it: a compiler that plans no loop
- * but adds what a plan adds (a table, a threshold, the memory, all under hidden names), and a runtime that only takes
- * the hidden names away again. Interception, numbering, cloning and caching are the real ones.
+ * but adds what a plan adds: a table, a threshold, the memory, all under hidden names. All else is the real thing.
  */
+import { makeDecisions } from "../../layers/node/decisions.ts"
 import { DropIn } from "../../layers/node/dropin.ts"
+import { NodeEngine } from "../../layers/node/engine.ts"
 import { intercept, isIntercepted } from "../../layers/node/intercept.ts"
-import { visibleExports } from "../../layers/node/marker.ts"
-import { engineExports } from "../../layers/node/original.ts"
 import { readSettings } from "../../layers/node/settings.ts"
-import { isOwnThread } from "../../layers/node/thread.ts"
 import { emitModule } from "../../src/binary/emit.ts"
 import { decodeModule } from "../../src/binary/module.ts"
 import { memoryName, sectionName, tableName, thresholdName } from "../../src/plan/hidden.ts"
@@ -39,18 +37,16 @@ export const prepareEverything = (bytes: Uint8Array): Prepared => {
   return { plan, guest, guard: new Uint8Array(8), chunks: [new Uint8Array(3)] }
 }
 
-if (!isOwnThread() && !isIntercepted()) {
+if (!isIntercepted()) {
   const dropIn = new DropIn({
     settings: readSettings(process.env).settings,
     rung: "none",
     environment: process.env,
     compiler: () => prepareEverything,
-    engine: () => ({
-      bind: (instance) => ({ exports: visibleExports(engineExports(instance)) }),
-      report: () => undefined
-    })
+    engine: () => new NodeEngine({ workers: 2 })
   })
-  intercept(dropIn)
+  const decisions = makeDecisions(dropIn)
+  intercept(() => decisions)
   process.on("exit", () => {
     const patched = dropIn.report().modules.filter(({ state }) => state === "patched")
     // Read by the tests: that there was something to hide.

@@ -171,21 +171,6 @@ describe("the drop-in is reached", () => {
     const [name] = readdirSync(scratch.path).filter((name) => name.startsWith("report.json.thread-"))
     assertPlanned(outcome, JSON.parse(readFileSync(join(scratch.path, name ?? ""), "utf8")) as Report)
   })
-
-  it("not by a lane, nor by the thread that prepares", () => {
-    for (const key of ["folio-wasm/lane", "folio-wasm/preparation"]) {
-      const worker = scratch.file(
-        "own.mjs",
-        `console.log(WebAssembly.Module.prototype.constructor.toString === Function.prototype.toString)`
-      )
-      const file = scratch.file(
-        "starts-own.mjs",
-        `import { Worker } from "node:worker_threads"
-         new Worker(${JSON.stringify(worker)}, { workerData: { ${JSON.stringify(key)}: true } })`
-      )
-      assert.strictEqual(withRegister([file]).stdout, "true\n")
-    }
-  })
 })
 
 describe("modules that are not the program's", () => {
@@ -251,7 +236,7 @@ describe("the report", () => {
     const { status, stderr } = withRegister([esm()], { ...uncached, FOLIO_REPORT: "-" })
     assert.strictEqual(status, 0)
     assert.match(stderr, /^folio: process \d+, Node\.js 26\./)
-    assert.match(stderr, /module file:\S+app\.mjs, [\d,]+ bytes: patched/)
+    assert.match(stderr, /module from file:\S+app\.mjs, [\d,]+ bytes: patched/)
     assert.match(stderr, /sha256 [0-9a-f]{64}/)
     assert.match(stderr, /[1-9]\d* of \d+ loops planned, 1 instances, prepared in [\d.]+ ms/)
   })
