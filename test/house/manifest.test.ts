@@ -4,9 +4,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { existsSync } from "node:fs"
 import { join } from "node:path"
-import { read, readJson, root } from "./tree.ts"
+import { filesUnder, importsOf, read, readJson, root } from "./tree.ts"
 
 interface Manifest {
+  readonly name: string
   readonly version: string
   readonly engines: { readonly node: string }
   readonly bin: Record<string, string>
@@ -64,6 +65,20 @@ describe("package.json", () => {
     for (const target of Object.values(manifest.bin)) {
       assert.strictEqual(read(source(target)).split("\n")[0], "#!/usr/bin/env node", target)
     }
+  })
+
+  it("depends on what is imported: the house at run time, tests and benches for development", () => {
+    const published = new Set(Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies }))
+    const all = new Set([manifest.name, ...published, ...Object.keys(manifest.devDependencies)])
+    const missing = (folders: ReadonlyArray<string>, known: ReadonlySet<string>): ReadonlyArray<string> =>
+      folders.flatMap(filesUnder).filter((path) => path.endsWith(".ts")).flatMap((path) =>
+        importsOf(path)
+          .map(({ specifier }) => /^(?:@[\w.-]+\/)?[\w.:-]+/.exec(specifier)?.[0] ?? specifier)
+          .filter((name) => !name.startsWith(".") && !name.startsWith("node:") && !known.has(name))
+          .map((name) => `${path} imports ${name}`)
+      )
+    assert.deepStrictEqual(missing(["src", "services", "layers", "programs"], published), [])
+    assert.deepStrictEqual(missing(["test", "bench"], all), [])
   })
 
   it("has its version in the change log", () => {
