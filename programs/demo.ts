@@ -33,8 +33,14 @@ const packages: ReadonlyArray<Package> = [
 
 const directory = fileURLToPath(new URL("../test/consumers", import.meta.url))
 
-const versionOf = (name: string): string =>
-  (JSON.parse(readFileSync(`${directory}/node_modules/${name}/package.json`, "utf8")) as { version: string }).version
+interface Lock {
+  readonly packages: Readonly<Record<string, { readonly version?: string }>>
+}
+
+const versionOf = (name: string): string => {
+  const { packages } = JSON.parse(readFileSync(`${directory}/package-lock.json`, "utf8")) as Lock
+  return packages[`node_modules/${name}`]?.version ?? ""
+}
 
 const print = (line = ""): void => console.log(line)
 
@@ -49,19 +55,24 @@ const endProgress = (): void => {
 const times = (value: number): string => `${value.toFixed(2)}×`
 
 const heading = ({ does, name }: Package): void => {
-  const version = existsSync(`${directory}/node_modules/${name}`) ? ` ${versionOf(name)}` : ""
-  print(`${paint("bold", name)}${version}  ${paint("dim", does)}`)
+  print(`${paint("bold", name)} ${versionOf(name)}  ${paint("dim", does)}`)
   print()
 }
 
-const speed = ({ callMs, ratio }: Trial, top: Ceiling): void => {
+const speed = ({ callMs, firstCall, ratio }: Trial, top: Ceiling): void => {
   const longest = Math.max(callMs.native, callMs.folio)
   print(duration("native", callMs.native, callMs.native / longest, "cyan"))
   print(duration("with Folio", callMs.folio, callMs.folio / longest, "green"))
   const share = top._tag === "measured"
     ? `: ${Math.round(100 * ratio / top.ratio)} % of the ${times(top.ratio)} that two threads give here`
     : ""
-  print(labelled("faster by", `${times(ratio)}${share}`))
+  print(labelled("ratio", `${times(ratio)}${share}`))
+  print(labelled(
+    "first call",
+    `${firstCall.native.toFixed(0)} ms, with Folio ${
+      firstCall.folio.toFixed(0)
+    } ms; the figures above are the steady state`
+  ))
 }
 
 const equality = ({ calls, digest, equal, notes }: Trial): void => {
@@ -74,10 +85,10 @@ const equality = ({ calls, digest, equal, notes }: Trial): void => {
 }
 
 const lanes = ({ call, dispatched, dispatches, plan }: Trial): void => {
-  print(
-    labelled("lanes", `${dispatches} loop runs shared; ${plan.planned} of ${plan.planned + plan.refused} loops planned`)
-  )
+  const { planned, refused } = plan
+  print(labelled("lanes", `${planned} of ${planned + refused} loops planned, ${dispatches} executions of them shared`))
   print()
+  print(`  ${paint("dim", "one call: who works on a shared loop")}`)
   for (const line of timeline(call, dispatched)) print(line)
 }
 
@@ -108,13 +119,10 @@ const faults = ({ parallel }: Package, trial: Trial, top: Ceiling): ReadonlyArra
 ]
 
 const show = async (subject: Package, top: Ceiling): Promise<ReadonlyArray<string>> => {
-  if (!existsSync(`${directory}/node_modules`)) {
-    print(`installing ${packages.map(({ name }) => name).join(" and ")} …\n`)
-  }
-  progress(`${subject.name}: starting`)
-  const trial = await tryPackage(subject.harness, (step) => progress(`${subject.name}: ${step}`))
-  endProgress()
   heading(subject)
+  progress("starting")
+  const trial = await tryPackage(subject.harness, progress)
+  endProgress()
   speed(trial, subject.parallel ? top : { _tag: "none", reason: "" })
   equality(trial)
   if (trial.dispatches > 0) lanes(trial)
@@ -132,6 +140,9 @@ const main = async (): Promise<void> => {
     )
   )
   print()
+  if (!existsSync(`${directory}/node_modules`)) {
+    print(`Installing ${packages.map(({ name }) => name).join(" and ")} from npm, as locked.\n`)
+  }
   const top = await ceiling()
   if (top._tag === "none") print(`Everything runs natively here: ${top.reason}\n`)
   const found: Array<string> = []

@@ -8,18 +8,17 @@ import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type { StateEntry } from "./protocol.ts"
 
+type State = WebAssembly.Memory | WebAssembly.Global
+
+const isState = (value: unknown): value is State =>
+  value instanceof WebAssembly.Memory || value instanceof WebAssembly.Global
+
 /** Later instances are not kept alive: a program that makes one a call would never free a memory. */
 const keptInstances = 16
 
-const kept: Array<{ readonly name: string; readonly value: WebAssembly.Memory | WebAssembly.Global }> = []
+const kept: Array<{ readonly name: string; readonly value: State }> = []
 const seen = new WeakSet<object>()
 let instances = 0
-
-const keep = (name: string, value: unknown): void => {
-  if (!(value instanceof WebAssembly.Memory || value instanceof WebAssembly.Global) || seen.has(value)) return
-  seen.add(value)
-  kept.push({ name, value })
-}
 
 /** A data property of an import object; a getter is left alone, since to call it is an effect. */
 const own = (object: unknown, name: string): unknown =>
@@ -33,13 +32,18 @@ const note = (instance: WebAssembly.Instance, module: WebAssembly.Module, import
   const needed = WebAssembly.Module.imports(module)
   // The instances of guards and chunks are Folio's and not the program's.
   if (needed.some((entry) => entry.module === "folio")) return
-  const prefix = `${instances++}`
-  for (const entry of needed) {
-    if (entry.kind === "memory" || entry.kind === "global") {
-      keep(`${prefix}:${entry.module}.${entry.name}`, own(own(imports, entry.module), entry.name))
-    }
+  const candidates: ReadonlyArray<readonly [string, unknown]> = [
+    ...needed.map(({ module: from, name }) => [`${from}.${name}`, own(own(imports, from), name)] as const),
+    ...Object.entries(instance.exports)
+  ]
+  const reachable = candidates.flatMap(([name, value]) => isState(value) && !seen.has(value) ? [{ name, value }] : [])
+  if (reachable.length === 0) return
+  const prefix = instances++
+  for (const { name, value } of reachable) {
+    if (seen.has(value)) continue
+    seen.add(value)
+    kept.push({ name: `${prefix}:${name}`, value })
   }
-  for (const [name, value] of Object.entries(instance.exports)) keep(`${prefix}:${name}`, value)
 }
 
 const isInstance = (value: object): value is WebAssembly.Instance => value instanceof WebAssembly.Instance

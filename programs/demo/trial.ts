@@ -29,7 +29,7 @@ interface Line {
     readonly reasons: Readonly<Record<string, number>>
   }
   readonly callMs: { readonly native: number; readonly folio: number }
-  readonly passed: boolean
+  readonly firstCall: { readonly native: number; readonly folio: number }
   readonly notes: ReadonlyArray<string>
   readonly samples: string
 }
