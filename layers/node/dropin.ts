@@ -31,7 +31,10 @@ import type * as Report from "./report.ts"
 import { requireModule } from "./require.ts"
 import type { Settings } from "./settings.ts"
 
-/** Milliseconds that the program waits for the analysis of a module that the cache does not know. */
+/**
+ * Milliseconds that the program waits for the analysis of a module that the cache does not know. Loading the compiler,
+ * once a process, comes on top.
+ */
 const budgetMs = 20
 
 /** Bytes of a module that no analysis gets through within the budget: it takes about a second for a megabyte. */
@@ -217,12 +220,9 @@ export class DropIn implements Substitution {
       this.#postpone(known, bytes)
       return undefined
     }
-    const start = performance.now()
     const { prepareModule } = requireModule<typeof Preparing>("./preparation")
     this.#prepare ??= this.#options.compiler()
-    // Loading the compiler is part of what the program waits for.
-    const left = budgetMs - (performance.now() - start)
-    const budget = waits ? {} : { budgetMs: left }
+    const budget = waits ? {} : { budgetMs }
     const { complete, entry } = prepareModule(bytes, { build: this.#build, prepare: this.#prepare, ...budget })
     if (!complete) {
       this.#postpone(known, bytes)

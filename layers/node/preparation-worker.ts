@@ -27,8 +27,8 @@ const { build, directory, port, rung } = workerData as PreparationData
 const cache = new PatchCache(directory, { build, rung })
 
 try {
-  // On Linux the priority is that of the calling thread.
-  if (process.platform === "linux") Os.setPriority(Os.constants.priority.PRIORITY_LOW)
+  // On Linux the priority is that of the calling thread. Not the lowest: on a busy machine that would never end.
+  if (process.platform === "linux") Os.setPriority(Os.constants.priority.PRIORITY_BELOW_NORMAL)
 } catch {
   // Not allowed here: it then runs as any other thread.
 }

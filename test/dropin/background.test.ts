@@ -1,0 +1,99 @@
+/**
+ * A module that takes longer to analyse than a program should wait runs natively once, and is known at the next start.
+ */
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { assemble } from "../support/wat.ts"
+import { makeScratch, register, runNode } from "./run.ts"
+
+interface Report {
+  readonly serial?: string
+  readonly facts?: {
+    readonly modules: ReadonlyArray<{
+      readonly state: string
+      readonly reason?: string
+      readonly cacheHit: boolean
+      readonly summary?: { readonly planned: number; readonly refused: number }
+    }>
+  }
+}
+
+const scratch = makeScratch()
+afterAll(() => scratch.remove())
+
+/** Many functions with a loop each: some tens of milliseconds of analysis on any machine of today. */
+const functions = 3000
+const large = `(module
+  (memory (export "memory") 1)
+  ${
+  Array.from({ length: functions }, (_, index) => `
+  (func (export "f${index}") (param $at i32) (param $count i32) (local $i i32)
+    (block $end
+      (br_if $end (i32.le_s (local.get $count) (i32.const 0)))
+      (loop $next
+        (i32.store (i32.add (local.get $at) (i32.shl (local.get $i) (i32.const 2)))
+          (i32.mul (local.get $i) (i32.const ${index})))
+        (local.set $i (i32.add (local.get $i) (i32.const 1)))
+        (br_if $next (i32.lt_s (local.get $i) (local.get $count))))))`).join("")
+})`
+
+beforeAll(async () => {
+  scratch.file("large.wasm", await assemble(large))
+})
+
+/** Ends when the cache knows the module, or at once. */
+const program = (waits: boolean): string =>
+  scratch.file(
+    "large.mjs",
+    `import fs from "node:fs"
+     const bytes = fs.readFileSync(new URL("large.wasm", import.meta.url))
+     const { exports } = new WebAssembly.Instance(new WebAssembly.Module(bytes))
+     exports.f7(0, 100)
+     console.log(new Int32Array(exports.memory.buffer)[99])
+     const filled = () => fs.existsSync(process.env.FOLIO_CACHE + "/v1") &&
+       fs.readdirSync(process.env.FOLIO_CACHE + "/v1").some((name) => !name.startsWith("."))
+     ${waits ? "const timer = setInterval(() => filled() && clearInterval(timer), 10)" : ""}`
+  )
+
+const run = (cache: string, waits: boolean, environment: Record<string, string> = {}): Report => {
+  const file = join(scratch.path, "report.json")
+  const outcome = runNode(["--import", register, program(waits)], {
+    FOLIO_CACHE: join(scratch.path, cache),
+    FOLIO_REPORT: file,
+    ...environment
+  })
+  assert.strictEqual(outcome.status, 0, outcome.stderr)
+  assert.strictEqual(outcome.stdout, "693\n")
+  assert.strictEqual(outcome.stderr, "")
+  return JSON.parse(readFileSync(file, "utf8")) as Report
+}
+
+describe("a module that takes long to analyse", () => {
+  it("runs natively, and is patched from the next start on", () => {
+    const first = run("filled", true).facts?.modules[0]
+    assert.deepInclude(first, { state: "pending", cacheHit: false })
+    assert.match(first?.reason ?? "", /prepared for the next start/)
+    const second = run("filled", false).facts?.modules[0]
+    assert.deepInclude(second, { state: "patched", cacheHit: true })
+    assert.isAbove(second?.summary?.planned ?? 0, 0)
+  })
+
+  it("does not keep the program from ending", () => {
+    assert.strictEqual(run("unfilled", false).facts?.modules[0]?.state, "pending")
+  })
+
+  it("is analysed before it is compiled where the program asks to wait", () => {
+    const module = run("waited", false, { FOLIO_PREPARE: "wait" }).facts?.modules[0]
+    assert.deepInclude(module, { state: "patched", cacheHit: false })
+  })
+
+  it("runs natively where nothing shall be prepared, or nothing can be kept", () => {
+    const off = run("off", false, { FOLIO_PREPARE: "off" })
+    assert.strictEqual(off.facts?.modules[0]?.state, "unprepared")
+    assert.match(off.serial ?? "", /FOLIO_PREPARE=off/)
+    const uncached = run("unused", false, { FOLIO_CACHE: "off" })
+    assert.strictEqual(uncached.facts?.modules[0]?.state, "unprepared")
+    assert.match(uncached.serial ?? "", /no cache/)
+  })
+})
