@@ -9,11 +9,13 @@
  */
 import { InstructionReader } from "../binary/instruction.ts"
 import type { FunctionType, ValueType, WasmModule } from "../binary/module.ts"
+import { localTypes } from "../binary/module.ts"
 import { laneShape, loadShape, numericShape, storeShape } from "../binary/opcodes.ts"
 import type { Effect, EffectCode, ExitInfo, LoadInfo, Phi } from "./graph.ts"
 import { Graph, Kind } from "./graph.ts"
 import type { LoopLiveness } from "./liveness.ts"
 import type { LoopShape } from "./scan.ts"
+import type { Summaries } from "./summary.ts"
 
 /**
  * Why a region could not be turned into a graph.
@@ -34,6 +36,21 @@ export class RegionTooLarge extends Error {
 export interface RegionLimits {
   /** Most nodes of a graph. */
   readonly nodes: number
+  /** Which callees are followed; `undefined`: none. */
+  readonly summaries: Summaries | undefined
+}
+
+/** What belongs to one function on the way through the code: the region's own, or a callee that is followed. */
+interface Context {
+  readonly functionIndex: number
+  readonly types: ReadonlyArray<ValueType>
+  readonly functionType: FunctionType
+  readonly assigned: ReadonlyArray<number>
+  readonly slotOf: ReadonlyMap<number, number>
+  readonly reader: InstructionReader
+  readonly codeEnd: number
+  /** Frames below this one belong to callers. */
+  readonly base: number
 }
 
 interface Snapshot {
@@ -65,20 +82,21 @@ const EMPTY: FunctionType = { params: [], results: [] }
  */
 export const buildRegion = (
   module: WasmModule,
+  functionIndex: number,
   types: ReadonlyArray<ValueType>,
   functionType: FunctionType,
   shape: LoopShape,
   liveness: LoopLiveness | undefined,
   limits: RegionLimits
-): Graph => new Builder(module, types, functionType, shape, liveness, limits).run()
+): Graph => new Builder(module, functionIndex, types, functionType, shape, liveness, limits).run()
 
 class Builder {
   readonly graph = new Graph()
   readonly entries = new Map<number, number>()
   readonly constants = new Map<number, number>()
   readonly globalEntries = new Map<number, number>()
-  readonly slotOf = new Map<number, number>()
-  assigned: Array<number> = []
+  context: Context
+  readonly callers: Array<Context> = []
   frames: Array<Frame> = []
   stack: Array<number> = []
   locals: Int32Array
@@ -87,17 +105,15 @@ class Builder {
   reachable = true
   /** Labels opened in unreachable code. */
   skipped = 0
-  reader: InstructionReader
 
   readonly module: WasmModule
-  readonly types: ReadonlyArray<ValueType>
-  readonly functionType: FunctionType
   readonly shape: LoopShape
   readonly liveness: LoopLiveness | undefined
   readonly limits: RegionLimits
 
   constructor(
     module: WasmModule,
+    functionIndex: number,
     types: ReadonlyArray<ValueType>,
     functionType: FunctionType,
     shape: LoopShape,
@@ -105,20 +121,30 @@ class Builder {
     limits: RegionLimits
   ) {
     this.module = module
-    this.types = types
-    this.functionType = functionType
     this.shape = shape
     this.liveness = liveness
     this.limits = limits
-    this.assigned = assignedLocals(module.bytes, shape.bodyStart, shape.end)
-    this.assigned.forEach((local, slot) => this.slotOf.set(local, slot))
-    this.locals = new Int32Array(this.assigned.length)
+    const assigned = assignedLocals(module.bytes, shape.bodyStart, shape.end)
+    this.context = {
+      functionIndex,
+      types,
+      functionType,
+      assigned,
+      slotOf: new Map(assigned.map((local, slot) => [local, slot])),
+      reader: new InstructionReader(module.bytes, shape.bodyStart, shape.end),
+      codeEnd: shape.end,
+      base: 0
+    }
+    this.locals = new Int32Array(assigned.length)
     this.current = this.graph.newBlock()
-    this.reader = new InstructionReader(module.bytes, shape.bodyStart, shape.end)
+  }
+
+  get reader(): InstructionReader {
+    return this.context.reader
   }
 
   run(): Graph {
-    this.assigned.forEach((local, slot) => this.locals[slot] = this.entry(local))
+    this.context.assigned.forEach((local, slot) => this.locals[slot] = this.entry(local))
     this.openLoop(this.blockType(this.shape.blockType), this.shape.offset, this.shape.bodyStart, this.shape.end)
     while (this.reader.next()) this.step()
     if (this.frames.length !== 1) throw new Error("unbalanced control in region")
@@ -139,7 +165,7 @@ class Builder {
   entry(local: number): number {
     let node = this.entries.get(local)
     if (node === undefined) {
-      node = this.graph.node(Kind.Entry, 0, local, 0, 0, this.types[local], 0)
+      node = this.graph.node(Kind.Entry, 0, local, 0, 0, this.context.types[local], 0)
       this.entries.set(local, node)
     }
     return node
@@ -159,7 +185,7 @@ class Builder {
   }
 
   readLocal(local: number): number {
-    const slot = this.slotOf.get(local)
+    const slot = this.context.slotOf.get(local)
     return slot === undefined ? this.entry(local) : this.locals[slot]
   }
 
@@ -221,10 +247,10 @@ class Builder {
       phis.push(node)
       return node
     }
-    const writes = parent < 0 ? this.assigned : assignedLocals(this.module.bytes, start, end)
+    const writes = parent < 0 ? this.context.assigned : assignedLocals(this.module.bytes, start, end)
     for (const local of writes) {
-      const slot = this.slotOf.get(local)!
-      this.locals[slot] = phi(this.locals[slot], this.types[local], local, -1)
+      const slot = this.context.slotOf.get(local)!
+      this.locals[slot] = phi(this.locals[slot], this.context.types[local], local, -1)
     }
     const params = this.popMany(type.params.length)
     params.forEach((value, index) => this.stack.push(phi(value, type.params[index], -1, -1)))
@@ -257,7 +283,7 @@ class Builder {
       const operands = loop.phis.filter((p) => graph.phi(p).local < 0)
       for (const p of loop.phis) {
         const info = graph.phi(p)
-        const value = info.local >= 0 ? this.locals[this.slotOf.get(info.local)!] : values[operands.indexOf(p)]
+        const value = info.local >= 0 ? this.locals[this.context.slotOf.get(info.local)!] : values[operands.indexOf(p)]
         info.inputs.push({ block: this.current, value })
       }
       return
@@ -279,7 +305,7 @@ class Builder {
     graph.edge(this.current, block, kind)
     for (let i = 0; i < operands; i++) values.push(this.stack[this.stack.length - 1 - i])
     if (liveLocals === undefined) return
-    this.assigned.forEach((local, slot) => {
+    this.context.assigned.forEach((local, slot) => {
       if (liveLocals === "all" || (liveLocals[local >>> 5] & (1 << (local & 31))) !== 0) {
         values.push(this.locals[slot])
       }
@@ -309,8 +335,9 @@ class Builder {
       const inputs = incoming.map((s) => ({ block: s.block, value: pick(s) }))
       return this.node(Kind.Phi, 0, 0, 0, 0, type, { block, inputs, loop: -1, local, global } satisfies Phi)
     }
-    for (let slot = 0; slot < this.assigned.length; slot++) {
-      this.locals[slot] = phi((s) => s.locals[slot], this.types[this.assigned[slot]], this.assigned[slot], -1)
+    const { assigned, types } = this.context
+    for (let slot = 0; slot < assigned.length; slot++) {
+      this.locals[slot] = phi((s) => s.locals[slot], types[assigned[slot]], assigned[slot], -1)
     }
     const changed = new Set(incoming.flatMap((s) => [...s.globals.keys()]))
     for (const index of changed) {
@@ -387,10 +414,10 @@ class Builder {
         this.stack.push(this.readLocal(reader.index))
         return
       case 0x21:
-        this.locals[this.slotOf.get(reader.index)!] = this.pop()
+        this.locals[this.context.slotOf.get(reader.index)!] = this.pop()
         return
       case 0x22:
-        this.locals[this.slotOf.get(reader.index)!] = this.stack[this.stack.length - 1]
+        this.locals[this.context.slotOf.get(reader.index)!] = this.stack[this.stack.length - 1]
         return
       case 0x41:
         this.stack.push(this.constant(reader.i32))
@@ -445,7 +472,7 @@ class Builder {
           this.blockType(reader.blockType),
           reader.start,
           reader.position,
-          matchingEnd(this.module.bytes, reader.position, this.shape.end)
+          matchingEnd(this.module.bytes, reader.position, this.context.codeEnd)
         )
       case 0x04: {
         const condition = this.pop()
@@ -479,7 +506,8 @@ class Builder {
         return
       }
       case 0x0f:
-        this.leave("return", "jump", this.functionType.results.length, undefined)
+        if (this.callers.length > 0) this.branch(this.frames.length - 1 - this.context.base, "jump")
+        else this.leave("return", "jump", this.context.functionType.results.length, undefined)
         this.reachable = false
         return
       default:
@@ -554,8 +582,10 @@ class Builder {
     if (opcode >= 0xfe000 && opcode < 0xff000) return this.atomic(opcode)
     switch (opcode) {
       case 0x10:
+        if (this.follow(reader.index)) return
+        return this.call(this.module.types[this.module.functions[reader.index].typeIndex], false, "call")
       case 0x12:
-        return this.call(this.module.types[this.module.functions[reader.index].typeIndex], opcode === 0x12, "call")
+        return this.call(this.module.types[this.module.functions[reader.index].typeIndex], true, "call")
       case 0x11:
       case 0x13:
         this.pop()
@@ -611,6 +641,61 @@ class Builder {
       position: reader.start
     })
     this.stack.push(node)
+  }
+
+  /**
+   * Goes on in the callee as if its body stood here. Not done for callees whose summary forbids it, and for calls that
+   * never return.
+   */
+  follow(functionIndex: number): boolean {
+    const { limits, module } = this
+    const { body, typeIndex } = module.functions[functionIndex]
+    const functionType = module.types[typeIndex]
+    if (body === undefined || functionType === undefined || module.bytes[this.reader.position] === 0x00) return false
+    if (limits.summaries?.of(functionIndex).followable !== true) return false
+    if ([this.context, ...this.callers].some((context) => context.functionIndex === functionIndex)) return false
+    const { codeStart, types } = localTypes(module, functionIndex)
+    const callerLocals = this.locals
+    const height = this.stack.length - functionType.params.length
+    const locals = new Int32Array(types.length)
+    this.popMany(functionType.params.length).forEach((value, index) => locals[index] = value)
+    for (let index = functionType.params.length; index < types.length; index++) locals[index] = this.zero(types[index])
+    this.callers.push(this.context)
+    const base = this.frames.length
+    const assigned = types.map((_, index) => index)
+    this.context = {
+      functionIndex,
+      types,
+      functionType,
+      assigned,
+      slotOf: new Map(assigned.map((local) => [local, local])),
+      reader: new InstructionReader(module.bytes, codeStart, body.end),
+      codeEnd: body.end,
+      base
+    }
+    this.locals = locals
+    this.graph.callees.add(functionIndex)
+    this.frames.push({
+      kind: "block",
+      height,
+      params: [],
+      results: functionType.results,
+      branches: [],
+      loop: -1,
+      elseState: undefined
+    })
+    while (this.frames.length > base && this.reader.next()) this.step()
+    this.context = this.callers.pop()!
+    this.locals = callerLocals
+    return true
+  }
+
+  zero(type: ValueType): number {
+    return type === "i32"
+      ? this.constant(0)
+      : type === "i64"
+      ? this.node(Kind.Const64, 0, 0, 0, 0, "i64", 0n)
+      : this.node(Kind.ConstOther, 0, 0, 0, 0, type)
   }
 
   call(type: FunctionType | undefined, tail: boolean, code: EffectCode): void {

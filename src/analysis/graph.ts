@@ -153,6 +153,8 @@ export class Graph {
   readonly loops: Array<Loop> = []
   readonly accesses: Array<Access> = []
   readonly effects: Array<Effect> = []
+  /** Functions whose bodies were followed. */
+  readonly callees = new Set<number>()
   /** Trap-capable operations: division, remainder, float-to-integer truncation. */
   readonly trapping: Array<number> = []
   /** Values that choose between more than two ways. */

@@ -3,10 +3,12 @@
  *
  * @since 0.1.0
  */
+import type { Graph } from "../analysis/graph.ts"
 import { buildRegion, RegionTooLarge } from "../analysis/build.ts"
 import { AnalysisBudgetExceeded } from "../analysis/induction.ts"
 import { loopLiveness } from "../analysis/liveness.ts"
 import type { LoopShape } from "../analysis/scan.ts"
+import { Summaries } from "../analysis/summary.ts"
 import { scanLoops } from "../analysis/scan.ts"
 import type { ValueType, WasmModule } from "../binary/module.ts"
 import { decodeModule, localTypes, ModuleFormatError } from "../binary/module.ts"
@@ -80,6 +82,7 @@ export const prepare = (bytes: Uint8Array, options: PrepareOptions = {}): Prepar
   const deadline = options.budgetMs === undefined || options.now === undefined
     ? Infinity
     : options.now() + options.budgetMs
+  const summaries = new Summaries(module)
   const records: Array<PlannedLoop | RefusedLoop> = []
   const candidates: Array<Candidate> = []
   let complete = true
@@ -89,7 +92,7 @@ export const prepare = (bytes: Uint8Array, options: PrepareOptions = {}): Prepar
       complete = false
       break
     }
-    planFunction(module, index, sharedMaximum, omit, records, candidates, maximumPlans)
+    planFunction(module, index, summaries, sharedMaximum, omit, records, candidates, maximumPlans)
   }
   const plan = planOf(module, records, undefined, complete)
   if (candidates.length === 0) return { plan, guest: undefined, guard: undefined, chunks: [] }
@@ -146,6 +149,7 @@ const moduleRefusal = (module: WasmModule): Reason | undefined => {
 const planFunction = (
   module: WasmModule,
   functionIndex: number,
+  summaries: Summaries,
   sharedMaximum: number | undefined,
   omit: (obligation: Obligation, plan: number) => boolean,
   records: Array<PlannedLoop | RefusedLoop>,
@@ -193,7 +197,11 @@ const planFunction = (
     if (liveness === "unknown") liveness = loopLiveness(module, functionIndex)
     try {
       const live = liveness?.get(shape.offset)
-      const graph = buildRegion(module, types, functionType, shape, live, { nodes: MAXIMUM_NODES })
+      const graph = regionOf(summaries, (followed) =>
+        buildRegion(module, functionIndex, types, functionType, shape, live, {
+          nodes: MAXIMUM_NODES,
+          summaries: followed
+        }))
       const facts = loopFacts(graph)
       const outcome = "graph" in facts
         ? planned1(module, functionIndex, shape, types, facts, candidates.length, sharedMaximum, omit)
@@ -214,6 +222,16 @@ const planFunction = (
       if (code === undefined) throw error
       refused(shape, [{ code, offset: shape.offset, detail: (error as Error).message }])
     }
+  }
+}
+
+/** Follows calls; when that grows too large, a second time without: they may be on ways out only. */
+const regionOf = (summaries: Summaries, build: (followed: Summaries | undefined) => Graph): Graph => {
+  try {
+    return build(summaries)
+  } catch (error) {
+    if (!(error instanceof RegionTooLarge)) throw error
+    return build(undefined)
   }
 }
 

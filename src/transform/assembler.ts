@@ -82,6 +82,37 @@ export class Assembler {
     return this
   }
 
+  /** A constant of a type: all bits zero. */
+  zero(type: ValueType): this {
+    switch (type) {
+      case "i32":
+        return this.i32(0)
+      case "i64":
+        return this.i64(0)
+      case "f32":
+        this.out.u8(0x43).fixed32(0)
+        return this
+      case "f64":
+        this.out.u8(0x44).fixed64(0n)
+        return this
+      case "v128":
+        this.out.opcode(0xfd00c).fixed64(0n).fixed64(0n)
+        return this
+      default:
+        return this.op(0x00)
+    }
+  }
+
+  getGlobal(index: number): this {
+    this.out.u8(0x23).u32(index)
+    return this
+  }
+
+  setGlobal(index: number): this {
+    this.out.u8(0x24).u32(index)
+    return this
+  }
+
   call(index: number): this {
     this.out.u8(0x10).u32(index)
     return this
@@ -133,12 +164,17 @@ export const functionBody = (locals: ReadonlyArray<ValueType>, code: Assembler):
 export interface SmallModule {
   readonly types: ReadonlyArray<{ readonly params: ReadonlyArray<ValueType>; readonly results: ReadonlyArray<ValueType> }>
   readonly imports: ReadonlyArray<{ readonly name: string; readonly typeIndex: number }>
-  readonly functions: ReadonlyArray<{ readonly name: string; readonly typeIndex: number; readonly body: Uint8Array }>
+  /** Functions with a name are exported by it. */
+  readonly functions: ReadonlyArray<
+    { readonly name: string | undefined; readonly typeIndex: number; readonly body: Uint8Array }
+  >
+  /** Mutable globals of these types, zero at first. */
+  readonly globals?: ReadonlyArray<ValueType>
   /** Limits under which the guest's memory is imported when it is shared; unshared memories match any. */
   readonly sharedMaximum: number | undefined
 }
 
-/** Bytes of a {@link SmallModule}. Every function is exported by its name. @category encoding @since 0.1.0 */
+/** Bytes of a {@link SmallModule}. @category encoding @since 0.1.0 */
 export const assembleModule = (module: SmallModule): Uint8Array => {
   const out = new ByteWriter(4096)
   out.bytes(new Uint8Array([0, 0x61, 0x73, 0x6d, 1, 0, 0, 0]))
@@ -160,8 +196,19 @@ export const assembleModule = (module: SmallModule): Uint8Array => {
   const functions = new ByteWriter().u32(module.functions.length)
   for (const one of module.functions) functions.u32(one.typeIndex)
   out.section(3, functions)
-  const exports = new ByteWriter().u32(module.functions.length)
-  module.functions.forEach((one, index) => exports.name(one.name).u8(0).u32(module.imports.length + index))
+  if (module.globals !== undefined && module.globals.length > 0) {
+    const globals = new ByteWriter().u32(module.globals.length)
+    for (const type of module.globals) {
+      const zero = new Assembler()
+      zero.zero(type)
+      globals.u8(TYPE_BYTE[type]).u8(1).append(zero.out).u8(0x0b)
+    }
+    out.section(6, globals)
+  }
+  const exports = new ByteWriter().u32(module.functions.filter((one) => one.name !== undefined).length)
+  module.functions.forEach((one, index) => {
+    if (one.name !== undefined) exports.name(one.name).u8(0).u32(module.imports.length + index)
+  })
   out.section(7, exports)
   const code = new ByteWriter().u32(module.functions.length)
   for (const one of module.functions) code.u32(one.body.length).bytes(one.body)

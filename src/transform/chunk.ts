@@ -25,6 +25,7 @@
  */
 import { InstructionReader } from "../binary/instruction.ts"
 import type { ValueType, WasmModule } from "../binary/module.ts"
+import { localTypes } from "../binary/module.ts"
 import type { FrameLayout } from "../plan/frame.ts"
 import { Ticket } from "../plan/frame.ts"
 import type { LoopFacts } from "../plan/loop.ts"
@@ -53,10 +54,16 @@ export const chunkModule = (
 ): Uint8Array => {
   const emitter = new ChunkEmitter(module, types, shape, facts, layout, omit)
   const body = emitter.emit()
+  const callees = [...facts.graph.callees].map((index) => ({
+    name: undefined,
+    typeIndex: emitter.typeOf(module.functions[index].typeIndex),
+    body: calleeBody(module, index, emitter)
+  }))
   return assembleModule({
     types: [{ params: ["i32", "i32", "i32"], results: [] }, ...emitter.blockTypes],
     imports: [],
-    functions: [{ name: "run", typeIndex: 0, body }],
+    functions: [{ name: "run", typeIndex: 0, body }, ...callees],
+    globals: emitter.globalTypes,
     sharedMaximum
   })
 }
@@ -67,6 +74,11 @@ class ChunkEmitter {
   readonly blockTypes: Array<{ params: ReadonlyArray<ValueType>; results: ReadonlyArray<ValueType> }> = []
   readonly blockTypeIndex = new Map<number, number>()
   readonly globalLocal = new Map<number, number>()
+  /** Globals of the chunk module, for callees: captured globals by index, the size of memory by -1. */
+  readonly globalTypes: Array<ValueType> = []
+  readonly chunkGlobal = new Map<number, number>()
+  /** Function index in the chunk module by function index in the guest. */
+  readonly calleeIndex: ReadonlyMap<number, number>
   memorySizeLocal = -1
   rest = 0
 
@@ -91,6 +103,7 @@ class ChunkEmitter {
     this.facts = facts
     this.layout = layout
     this.omit = omit
+    this.calleeIndex = new Map([...facts.graph.callees].map((index, k) => [index, k + 1]))
   }
 
   local(type: ValueType): number {
@@ -112,6 +125,10 @@ class ChunkEmitter {
       if (capture.source === "memory-size") this.memorySizeLocal = target
       if (this.omit({ kind: "captured-input", source: capture.source, index: capture.index })) return
       code.loadControl(this.captureType(k), layout.capture(k)).set(target)
+      if (capture.source === "local" || this.calleeIndex.size === 0) return
+      this.chunkGlobal.set(capture.source === "global" ? capture.index : -1, this.globalTypes.length)
+      code.get(target).setGlobal(this.globalTypes.length)
+      this.globalTypes.push(this.captureType(k))
     })
     facts.reductions.forEach((reduction, k) => {
       code.get(2).access(reduction.type === "i32" ? 0x28 : 0x29, CONTROL, 8 * k).set(SHIFT + reduction.local)
@@ -200,7 +217,7 @@ class ChunkEmitter {
           if (local !== undefined) code.get(local)
           else if (init?.opcode === 0x41 && init.i32 !== undefined && !module.globals[reader.index].mutable) {
             code.i32(init.i32)
-          } else this.zero(module.globals[reader.index].valueType) // nothing depends on it
+          } else code.zero(module.globals[reader.index].valueType) // nothing depends on it
           break
         }
         case 0x3f:
@@ -256,6 +273,12 @@ class ChunkEmitter {
         case 0x0f:
           code.br(depth + 2)
           break
+        case 0x10: {
+          const callee = this.calleeIndex.get(reader.index)
+          if (callee === undefined) code.op(0x00)
+          else code.call(callee)
+          break
+        }
         default:
           if (isOutside(opcode)) code.op(0x00)
           else copy()
@@ -263,30 +286,6 @@ class ChunkEmitter {
     }
     code.end()
     if (shape.blockType !== -64) code.op(0x1a)
-  }
-
-  /** Stands in for a value that nothing depends on. */
-  zero(type: ValueType): void {
-    const { code } = this
-    switch (type) {
-      case "i32":
-        code.i32(0)
-        break
-      case "i64":
-        code.i64(0)
-        break
-      case "f32":
-        code.op(0x43).out.fixed32(0)
-        break
-      case "f64":
-        code.op(0x44).out.fixed64(0n)
-        break
-      case "v128":
-        code.op(0xfd00c).out.fixed64(0n).fixed64(0n)
-        break
-      default:
-        code.op(0x00)
-    }
   }
 
   /** br_table with a way back to the header: (block (block (br_table …)) count, branch). */
@@ -319,21 +318,52 @@ class ChunkEmitter {
   }
 
   blockType(immediate: number): void {
-    const { code, module } = this
-    if (immediate < 0) {
-      code.out.s33(immediate)
-      return
-    }
-    let index = this.blockTypeIndex.get(immediate)
-    if (index === undefined) {
-      const type = module.types[immediate]
-      if (type === undefined) throw new Error("block type is not a function type")
-      index = 1 + this.blockTypes.length
-      this.blockTypes.push(type)
-      this.blockTypeIndex.set(immediate, index)
-    }
-    code.out.s33(index)
+    this.code.out.s33(immediate < 0 ? immediate : this.typeOf(immediate))
   }
+
+  /** Index in the chunk module of a type of the guest. */
+  typeOf(index: number): number {
+    let own = this.blockTypeIndex.get(index)
+    if (own === undefined) {
+      const type = this.module.types[index]
+      if (type === undefined) throw new Error("not a function type")
+      own = 1 + this.blockTypes.length
+      this.blockTypes.push(type)
+      this.blockTypeIndex.set(index, own)
+    }
+    return own
+  }
+}
+
+/**
+ * A callee's body as it is, its indices changed to those of the chunk module. What the loop never does (the ways out of
+ * it, and calls that do not return) becomes a trap, which discards the dispatch.
+ */
+const calleeBody = (module: WasmModule, functionIndex: number, emitter: ChunkEmitter): Uint8Array => {
+  const { end, start } = module.functions[functionIndex].body!
+  const { codeStart } = localTypes(module, functionIndex)
+  const code = new Assembler()
+  code.out.bytes(module.bytes, start, codeStart)
+  const reader = new InstructionReader(module.bytes, codeStart, end)
+  while (reader.next()) {
+    const opcode = reader.opcode
+    if (opcode === 0x10 && emitter.calleeIndex.has(reader.index)) code.call(emitter.calleeIndex.get(reader.index)!)
+    else if (opcode === 0x23) {
+      const own = emitter.chunkGlobal.get(reader.index)
+      const { init, mutable, valueType } = module.globals[reader.index]
+      if (own !== undefined) code.getGlobal(own)
+      else if (init?.opcode === 0x41 && init.i32 !== undefined && !mutable) code.i32(init.i32)
+      else code.zero(valueType)
+    } else if (opcode === 0x3f) {
+      const own = emitter.chunkGlobal.get(-1)
+      if (own === undefined) code.i32(0)
+      else code.getGlobal(own)
+    } else if ((opcode === 0x02 || opcode === 0x03 || opcode === 0x04) && reader.blockType >= 0) {
+      code.out.u8(opcode).s33(emitter.typeOf(reader.blockType))
+    } else if (isOutside(opcode)) code.op(0x00)
+    else code.out.bytes(module.bytes, reader.start, reader.position)
+  }
+  return code.out.finish()
 }
 
 /** Instructions that occur only on ways out of the loop, which a chunk never follows. */

@@ -1,0 +1,95 @@
+/**
+ * Summaries of functions: whether a call of one can be part of a chunk, judged over everything that it calls.
+ *
+ * A call that is followed by `unreachable` does not return, so what it does never belongs to an iteration that goes on.
+ *
+ * @since 0.1.0
+ */
+import { InstructionReader } from "../binary/instruction.ts"
+import type { WasmModule } from "../binary/module.ts"
+import { localTypes, ModuleFormatError } from "../binary/module.ts"
+
+/**
+ * What a call amounts to.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface FunctionSummary {
+  /** True when the function and all that it calls only compute, load and store. */
+  readonly followable: boolean
+  /** Instructions of the function and, at each call, of the callee again. */
+  readonly instructions: number
+  /** Calls inside calls. */
+  readonly depth: number
+}
+
+const OPAQUE: FunctionSummary = { followable: false, instructions: 0, depth: 0 }
+
+/**
+ * Summaries of one module, made when they are first asked for.
+ *
+ * @category analysis
+ * @since 0.1.0
+ */
+export class Summaries {
+  readonly #module: WasmModule
+  readonly #known = new Map<number, FunctionSummary>()
+  readonly #open = new Set<number>()
+
+  constructor(module: WasmModule) {
+    this.#module = module
+  }
+
+  /** The summary of a function. A function that reaches itself is not followable. */
+  of(functionIndex: number): FunctionSummary {
+    const known = this.#known.get(functionIndex)
+    if (known !== undefined) return known
+    if (this.#open.has(functionIndex) || this.#open.size > MAXIMUM_DEPTH) return OPAQUE
+    this.#open.add(functionIndex)
+    const summary = this.#compute(functionIndex)
+    this.#open.delete(functionIndex)
+    this.#known.set(functionIndex, summary)
+    return summary
+  }
+
+  #compute(functionIndex: number): FunctionSummary {
+    const { bytes, functions, types } = this.#module
+    const { body, typeIndex } = functions[functionIndex]
+    const type = types[typeIndex]
+    if (body === undefined || type === undefined || body.end - body.start > MAXIMUM_BYTES) return OPAQUE
+    let instructions = 0
+    let depth = 0
+    try {
+      const { codeStart, types: locals } = localTypes(this.#module, functionIndex)
+      if (locals.includes("ref") || type.results.includes("ref")) return OPAQUE
+      const reader = new InstructionReader(bytes, codeStart, body.end)
+      while (reader.next()) {
+        instructions++
+        const opcode = reader.opcode
+        if (opcode === 0x10) {
+          if (bytes[reader.position] === 0x00) continue
+          const callee = this.of(reader.index)
+          if (!callee.followable) return OPAQUE
+          instructions += callee.instructions
+          depth = Math.max(depth, callee.depth + 1)
+        } else if (isForbidden(opcode)) return OPAQUE
+        if (instructions > MAXIMUM_INSTRUCTIONS) return OPAQUE
+      }
+    } catch (error) {
+      if (error instanceof ModuleFormatError) return OPAQUE
+      throw error
+    }
+    return { followable: true, instructions, depth }
+  }
+}
+
+const MAXIMUM_DEPTH = 8
+const MAXIMUM_BYTES = 8_192
+const MAXIMUM_INSTRUCTIONS = 6_000
+
+const isForbidden = (opcode: number): boolean =>
+  (opcode >= 0x06 && opcode <= 0x0a) || (opcode >= 0x11 && opcode <= 0x19) || opcode === 0x1f || opcode === 0x24 ||
+  opcode === 0x25 || opcode === 0x26 || opcode === 0x40 || (opcode >= 0xd0 && opcode <= 0xd6) ||
+  (opcode >= 0xfb000 && opcode < 0xfc000) || (opcode >= 0xfc008 && opcode <= 0xfc011) ||
+  (opcode >= 0xfe000 && opcode < 0xff000)
