@@ -12,6 +12,9 @@
  * and adds private pages at the end; the next {@link AliasMapping.ensure} maps these too. A mapping keeps its file
  * alive, so each side survives the end of the other; the file descriptor only serves sides that are still to attach.
  *
+ * Pages are mapped when they are first touched. `MAP_POPULATE` would map them at once: no faster in sum (64 MiB: 5 ms in
+ * either case, Node.js 26, Linux 6.18), and it would give every untouched page of the guest a page of memory.
+ *
  * `ensure` runs on the guest's own thread and nothing of the guest runs meanwhile. A host that has an asynchronous
  * write into the memory under way at that moment (a file read into a view, say) breaks the contract, as it would
  * during a run.
@@ -32,7 +35,7 @@ import { nextMemoryId } from "./shared.ts"
  */
 export const MAXIMUM_ALIASES = 256
 
-/** Failed attempts after which a memory is left alone for good. */
+/** Failed attempts in a row after which a memory is left alone for good. */
 const maximumAttempts = 3
 
 /** Unit of looking for zeros: they need not be copied, a hole in the file reads as zeros. */
@@ -112,6 +115,7 @@ export class AliasMapping implements MappedMemory {
     try {
       this.#update(buffer, bytes)
       this.#buffer = new WeakRef(buffer)
+      this.#attempts = 0
       this.#reason = undefined
       return true
     } catch (error) {

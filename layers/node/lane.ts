@@ -79,7 +79,7 @@ export class Lane {
     this.#base = laneWord(index, 0)
     this.#spinMilliseconds = settings.spinMicroseconds / 1000
     this.#deadline = performance.now() + settings.startMilliseconds
-    this.#words[this.#base + Word.SPIN_US] = settings.spinMicroseconds
+    this.#words[this.#base + Word.SPIN_US] = Math.min(settings.spinMicroseconds, 0x7fff_ffff)
     const { port1, port2 } = new MessageChannel()
     this.#port = port1
     try {

@@ -7,7 +7,8 @@
  *     quiet              prints whether starting lanes made anything of the program's own
  */
 import * as Fs from "node:fs"
-import { compileOptimised, endless, instantiate, mixing } from "../../bench/fixtures/lanes/chunks.ts"
+import { endless, instantiate, mixing } from "../../bench/fixtures/lanes/chunks.ts"
+import { compileOptimised } from "../../bench/lib/optimised.ts"
 import { aliasMapping } from "../../layers/node/alias.ts"
 import { NodeLanes } from "../../layers/node/lanes.ts"
 import { FRAME_BYTE } from "../../src/lane/control.ts"
@@ -42,8 +43,9 @@ const filled = (pages: number): WebAssembly.Memory => {
 
 const bring = (lanes: string): void => {
   if (lanes === "starting") return make(0).start()
-  // Spinning for an hour is spinning for ever here.
-  const group = startOne(lanes === "spinning" ? 3_600_000_000 : 0)
+  // Spinning for half an hour is spinning for ever here.
+  const group = startOne(lanes === "spinning" ? 2_000_000_000 : 0)
+  if (lanes === "spinning") { while (group.hot() === 0); }
   if (lanes !== "busy") return
   const memory = filled(1)
   const mapping = aliasMapping(memory, nativeCalls())

@@ -2,7 +2,8 @@
  * An owner in a worker thread, in the middle of a dispatch that never ends.
  */
 import { parentPort } from "node:worker_threads"
-import { compileOptimised, endless } from "../../bench/fixtures/lanes/chunks.ts"
+import { endless } from "../../bench/fixtures/lanes/chunks.ts"
+import { compileOptimised } from "../../bench/lib/optimised.ts"
 import { aliasMapping } from "../../layers/node/alias.ts"
 import { NodeLanes } from "../../layers/node/lanes.ts"
 import { FRAME_BYTE } from "../../src/lane/control.ts"

@@ -3,7 +3,8 @@
  */
 import { Worker } from "node:worker_threads"
 import { afterEach, assert, describe, it } from "vitest"
-import { compileOptimised, doubling, instantiate } from "../../bench/fixtures/lanes/chunks.ts"
+import { doubling, instantiate } from "../../bench/fixtures/lanes/chunks.ts"
+import { compileOptimised } from "../../bench/lib/optimised.ts"
 import { aliasMapping } from "../../layers/node/alias.ts"
 import { NodeLanes } from "../../layers/node/lanes.ts"
 import { FRAME_BYTE } from "../../src/lane/control.ts"
@@ -138,6 +139,20 @@ describe("an aliased memory", () => {
       mapping.release()
       assert.strictEqual(census().descriptors, 0)
     }
+  })
+
+  it("stays the program's own when the group closes: no descriptor, same bytes, growth", async () => {
+    const group = open()
+    const memory = counted(1)
+    const mapping = aliasMapping(memory, calls)
+    const kernel = { slot: 1, module: compileOptimised(doubling(0)) }
+    assert.isTrue(mapping.ensure() && group.load(kernel, mapping))
+    await group.close()
+    assert.deepStrictEqual(census(), { threads: 0, mappings: 1, descriptors: 0 })
+    memory.grow(1)
+    assert.isTrue(
+      new Int32Array(memory.buffer).every((word, index) => word === (index < pageWords ? index : 0))
+    )
   })
 
   it("outlives the thread that made it, for those who attached", async () => {

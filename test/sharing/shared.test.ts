@@ -3,7 +3,8 @@
  */
 import { Worker } from "node:worker_threads"
 import { afterEach, assert, describe, it } from "vitest"
-import { compileOptimised, counting, doubling, instantiate } from "../../bench/fixtures/lanes/chunks.ts"
+import { counting, doubling, instantiate } from "../../bench/fixtures/lanes/chunks.ts"
+import { compileOptimised } from "../../bench/lib/optimised.ts"
 import { NodeLanes } from "../../layers/node/lanes.ts"
 import { sharedMapping } from "../../layers/node/shared.ts"
 import { FRAME_BYTE } from "../../src/lane/control.ts"
