@@ -101,16 +101,12 @@ const whole = (name: string, low: number, high: number): Config.Config<number | 
     })
   )
 
-/** Options as they are named in a configuration: `FOLIO_WORKERS` and so on in the environment. */
-const fromConfig: Config.Config<NodeFolioOptions> = Config.nested(
-  Config.all({
-    workers: whole("WORKERS", 1, 32),
-    minimumWorkNs: whole("MINIMUM_WORK_NS", 0, 1e12),
-    startTimeoutMs: whole("START_TIMEOUT_MS", 1, 3_600_000),
-    prepareBudgetMs: whole("PREPARE_BUDGET_MS", 1, 3_600_000)
-  }),
-  "FOLIO"
-).pipe(
+const fromEnv: Config.Config<NodeFolioOptions> = Config.all({
+  workers: whole("FOLIO_WORKERS", 1, 32),
+  minimumWorkNs: whole("FOLIO_MINIMUM_WORK_NS", 0, 1e12),
+  startTimeoutMs: whole("FOLIO_START_TIMEOUT_MS", 1, 3_600_000),
+  prepareBudgetMs: whole("FOLIO_PREPARE_BUDGET_MS", 1, 3_600_000)
+}).pipe(
   Config.map((given): NodeFolioOptions =>
     Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
   )
@@ -134,5 +130,5 @@ export const layerConfig = (
  * @since 0.1.0
  */
 export const layerFromEnv: Layer.Layer<Folio, ConfigError.ConfigError> = Layer.unwrapEffect(
-  Effect.map(fromConfig, layer)
+  Effect.map(fromEnv, layer)
 )

@@ -7,6 +7,16 @@
  * @since 0.1.0
  */
 
+/** Options of every command. */
+const COMMON: ReadonlyArray<string> = ["--help", "-h", "--version", "--wizard", "--completions", "--log-level"]
+
+/** Options of each command. */
+const OPTIONS: Readonly<Record<string, ReadonlyArray<string>>> = {
+  run: ["--workers", "--fallback", "--verify", "--json"],
+  inspect: ["--json"],
+  doctor: ["--json"]
+}
+
 /** Options that take the next token as their value. */
 const VALUED: ReadonlySet<string> = new Set(["--workers", "--fallback", "--log-level", "--completions"])
 
@@ -42,4 +52,22 @@ export const arrange = (tokens: ReadonlyArray<string>): ReadonlyArray<string> =>
     if (VALUED.has(token) && at + 1 < rest.length) options.push(rest[++at])
   }
   return [command, ...options, ...(operands.length > 0 ? ["--", ...operands] : [])]
+}
+
+/**
+ * The first option that the command does not have. The parser would take it for an operand.
+ *
+ * @category parsing
+ * @since 0.1.0
+ */
+export const unknownOption = (tokens: ReadonlyArray<string>): string | undefined => {
+  const [command = "", ...rest] = arrange(tokens)
+  const known = OPTIONS[command]
+  if (known === undefined) return undefined
+  for (let at = 0; at < rest.length && rest[at] !== "--"; at++) {
+    const [name] = rest[at].split("=")
+    if (!known.includes(name) && !COMMON.includes(name)) return name
+    if (VALUED.has(rest[at])) at++
+  }
+  return undefined
 }

@@ -40,7 +40,10 @@ describe("folio inspect", () => {
   it("needs no imports, and says what a module without loops is", async () => {
     const { code, stdout } = await folio(["inspect", moduleFile("imports.wat")])
     assert.strictEqual(code, 0)
-    assert.match(stdout, /^imports\.wat: 1 function, 0 loops.*\nRuns natively: no loop of this module can run apart\.\n$/)
+    assert.match(
+      stdout,
+      /^imports\.wat: 1 function, 0 loops.*\nRuns natively: no loop of this module can run apart\.\n$/
+    )
   })
 
   it("refuses what is no module with exit code 1", async () => {

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { arrange } from "../../../programs/commands/argv.ts"
+import { arrange, unknownOption } from "../../../programs/commands/argv.ts"
 
 describe("the order of a command line", () => {
   const cases: ReadonlyArray<readonly [string, string]> = [
@@ -20,5 +20,20 @@ describe("the order of a command line", () => {
       const tokens = given === "" ? [] : given.split(" ")
       assert.deepStrictEqual(arrange(tokens).join(" "), arranged)
     })
+  }
+})
+
+describe("an option that the command does not have", () => {
+  const cases: ReadonlyArray<readonly [string, string | undefined]> = [
+    ["run x f --fast", "--fast"],
+    ["run x f --workers 2 --verify -h", undefined],
+    ["run x f --workers --fast", undefined],
+    ["run x f --fast=2", "--fast"],
+    ["run x f -- --fast", undefined],
+    ["inspect x --verify", "--verify"],
+    ["walk --fast", undefined]
+  ]
+  for (const [given, unknown] of cases) {
+    it(`${given}`, () => assert.strictEqual(unknownOption(given.split(" ")), unknown))
   }
 })
