@@ -5,8 +5,9 @@
  *
  * @since 0.1.0
  */
-import { enableCompileCache } from "node:module"
+import * as Module from "node:module"
 
-enableCompileCache?.()
+// Node.js 20 does not have it.
+Module.enableCompileCache?.()
 const { main } = await import("./commands/main.ts")
 main()

@@ -4,6 +4,7 @@
  *
  * @since 0.1.0
  */
+import { groupBy } from "./group.ts"
 
 /**
  * One import and what was found for it.
@@ -45,9 +46,9 @@ export const readImports = (
  */
 export const importObject = (read: ReadonlyArray<ReadImport>): WebAssembly.Imports => {
   const object: Record<string, Record<string, WebAssembly.ImportValue>> = Object.create(null)
-  for (const [module, entries] of Map.groupBy(read, (entry) => entry.module)) {
+  for (const [module, entries] of groupBy(read, (entry) => entry.module)) {
     const namespace = object[module] = Object.create(null) as Record<string, WebAssembly.ImportValue>
-    for (const [name, same] of Map.groupBy(entries, (entry) => entry.name)) {
+    for (const [name, same] of groupBy(entries, (entry) => entry.name)) {
       let next = 0
       Object.defineProperty(namespace, name, {
         enumerable: true,

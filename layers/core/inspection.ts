@@ -6,6 +6,7 @@
 import type { Extracted, FunctionInspection, Inspection, LoopInspection } from "../../services/Extraction.ts"
 import type { WasmModule } from "../../src/binary/module.ts"
 import type { Plan, PlannedLoop, Reason, ReasonCode, RefusedLoop } from "../../src/plan/types.ts"
+import { groupBy } from "./group.ts"
 import { remedyFor } from "./remedies.ts"
 
 const explained = ({ code, detail, offset }: Reason) => ({ code, offset, detail, remedy: remedyFor(code) })
@@ -21,8 +22,8 @@ const inspectLoop = (loop: PlannedLoop | RefusedLoop): LoopInspection =>
     : { offset: loop.offset, tier: undefined, obligations: [], reasons: loop.reasons.map(explained) }
 
 const functionsOf = (decoded: WasmModule, plan: Plan): ReadonlyArray<FunctionInspection> => {
-  const loops = Map.groupBy(plan.loops, (loop) => loop.functionIndex)
-  const exported = Map.groupBy(decoded.exports.filter((entry) => entry.kind === "function"), (entry) => entry.index)
+  const loops = groupBy(plan.loops, (loop) => loop.functionIndex)
+  const exported = groupBy(decoded.exports.filter((entry) => entry.kind === "function"), (entry) => entry.index)
   const indices = new Set([...loops.keys(), ...exported.keys()].filter((index) => index >= decoded.importedFunctions))
   return [...indices].sort((a, b) => a - b).map((index) => {
     const exports = exported.get(index)?.map((entry) => entry.name) ?? []

@@ -14,9 +14,7 @@ const I32 = 0x7f
 
 /** `run(start, count, out)`: `count` rounds of a multiplication and a shift that nothing can shorten. */
 const kernelBytes = (): Uint8Array<ArrayBuffer> => {
-  const imports = new ByteWriter().u32(2)
-    .name("folio").name("memory").u8(2).u8(3).u32(1).u32(1)
-    .name("folio").name("control").u8(2).u8(3).u32(1).u32(1)
+  const imports = new ByteWriter().u32(1).name("folio").name("control").u8(2).u8(3).u32(1).u32(1)
   const body = new ByteWriter()
     .u32(1).u32(1).u8(I32)
     .u8(0x20).u32(0).u8(0x41).s32(1).u8(0x72).u8(0x21).u32(3) // mixed = start | 1
@@ -25,7 +23,7 @@ const kernelBytes = (): Uint8Array<ArrayBuffer> => {
     .u8(0x22).u32(3).u8(0x20).u32(3).u8(0x41).s32(13).u8(0x76).u8(0x73).u8(0x21).u32(3)
     .u8(0x20).u32(1).u8(0x41).s32(1).u8(0x6b).u8(0x22).u32(1).u8(0x0d).u32(0) // until count is 0
     .u8(0x0b)
-    .u8(0x20).u32(2).u8(0x20).u32(3).u8(0x36).memarg(2, 0, 1) // leave it at `out` of the control memory
+    .u8(0x20).u32(2).u8(0x20).u32(3).u8(0x36).memarg(2, 0) // leave it at `out`
     .u8(0x0b)
   return new ByteWriter().fixed32(0x6d736100).fixed32(1)
     .section(1, new ByteWriter().u32(1).u8(0x60).u32(3).u8(I32).u8(I32).u8(I32).u32(0))

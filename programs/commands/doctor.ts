@@ -55,7 +55,7 @@ const processors = (): ReadonlyArray<Finding> => {
 /** Whether lanes can see the pages of a memory that the guest owns, tried on a small one. */
 const memoryRung = (): Finding => {
   const calls = probeNative()
-  const fallbackRungs = "memories that are shared, or of fixed size, can still be used"
+  const fallbackRungs = "only a shared memory that a guest is given can be used (library option `sharedGiven`)"
   if (typeof calls === "string") return { what: "memory", state: "off", detail: `alias: ${calls}; ${fallbackRungs}` }
   const mapping = aliasMapping(new WebAssembly.Memory({ initial: 1 }), calls)
   const mapped = mapping.ensure()
