@@ -3,14 +3,13 @@
  * as the section that goes with its clones.
  *
  * ```text
- * bundle = build:name identity:u64 plan:blob guard:blob chunks:u32 blob{chunks}     (blob: u32 length, bytes)
+ * bundle = blobs(build, identity:i64, plan as JSON, guard, chunk*)
  * ```
  *
  * @since 0.1.0
  */
-import { ByteReader } from "../../src/binary/reader.ts"
-import { ByteWriter } from "../../src/binary/writer.ts"
 import type { Plan } from "../../src/plan/types.ts"
+import { joinBlobs, splitBlobs } from "./entry.ts"
 import { CLONE_SECTION } from "./marker.ts"
 
 /**
@@ -30,25 +29,7 @@ export interface Bundle {
   readonly chunks: ReadonlyArray<Uint8Array>
 }
 
-/**
- * Writes bytes with their length in front.
- *
- * @category writing
- * @since 0.1.0
- */
-export const writeBlob = (out: ByteWriter, bytes: Uint8Array): ByteWriter => out.u32(bytes.length).bytes(bytes)
-
-/**
- * Reads what {@link writeBlob} wrote, without copying it.
- *
- * @category reading
- * @since 0.1.0
- */
-export const readBlob = (reader: ByteReader): Uint8Array => {
-  const length = reader.u32()
-  const start = reader.skip(length)
-  return reader.bytes.subarray(start, start + length)
-}
+const text = (value: string): Uint8Array => new TextEncoder().encode(value)
 
 /**
  * Writes a bundle.
@@ -57,32 +38,28 @@ export const readBlob = (reader: ByteReader): Uint8Array => {
  * @since 0.1.0
  */
 export const encodeBundle = ({ build, chunks, guard, identity, plan }: Bundle): Uint8Array<ArrayBuffer> => {
-  const out = new ByteWriter().name(build).fixed64(BigInt.asUintN(64, identity))
   const planned = { ...plan, loops: plan.loops.filter(({ _tag }) => _tag === "planned") }
-  writeBlob(out, new TextEncoder().encode(JSON.stringify(planned)))
-  writeBlob(out, guard)
-  out.u32(chunks.length)
-  for (const chunk of chunks) writeBlob(out, chunk)
-  return out.finish()
+  const number = new Uint8Array(new BigInt64Array([identity]).buffer)
+  return joinBlobs([text(build), number, text(JSON.stringify(planned)), guard, ...chunks])
 }
 
 /**
- * Reads a bundle. `undefined` where another build made it; throws `ModuleFormatError` or `SyntaxError` where it is
- * damaged.
+ * Reads a bundle. `undefined` where another build made it; throws where it is damaged.
  *
  * @category reading
  * @since 0.1.0
  */
 export const decodeBundle = (bytes: Uint8Array, build: string): Bundle | undefined => {
-  const reader = new ByteReader(bytes, 0, bytes.length)
-  if (reader.name() !== build) return undefined
-  const low = BigInt(reader.fixed32())
-  const identity = BigInt.asIntN(64, BigInt(reader.fixed32()) << 32n | low)
-  const plan = JSON.parse(new TextDecoder().decode(readBlob(reader))) as Plan
-  const guard = readBlob(reader)
-  const chunks = Array.from({ length: reader.u32() }, () => readBlob(reader))
-  return { build, identity, plan, guard, chunks }
+  const [of, number, plan, guard, ...chunks] = splitBlobs(bytes)
+  const decoder = new TextDecoder()
+  if (decoder.decode(of) !== build) return undefined
+  const identity = new DataView(number.buffer, number.byteOffset, number.byteLength).getBigInt64(0, true)
+  return { build, identity, plan: JSON.parse(decoder.decode(plan)) as Plan, guard, chunks }
 }
+
+/** LEB128 of an unsigned number below 2³². */
+const leb = (value: number): ReadonlyArray<number> =>
+  value < 128 ? [value] : [value % 128 | 128, ...leb(Math.floor(value / 128))]
 
 /**
  * A patched module with its bundle behind it, as a custom section.
@@ -91,8 +68,9 @@ export const decodeBundle = (bytes: Uint8Array, build: string): Bundle | undefin
  * @since 0.1.0
  */
 export const withBundle = (module: Uint8Array, bundle: Uint8Array): Uint8Array<ArrayBuffer> => {
-  const name = new ByteWriter().name(CLONE_SECTION)
-  const head = new ByteWriter().u8(0).u32(name.length + bundle.length).append(name).finish()
+  const name = text(CLONE_SECTION)
+  const nameLength = leb(name.length)
+  const head = [0, ...leb(nameLength.length + name.length + bundle.length), ...nameLength, ...name]
   const whole = new Uint8Array(module.length + head.length + bundle.length)
   whole.set(module)
   whole.set(head, module.length)

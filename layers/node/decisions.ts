@@ -12,8 +12,9 @@ import { sectionName } from "../../src/plan/hidden.ts"
 import type { Decisions } from "./intercept.ts"
 import { CLONE_SECTION, identityOf, isHidden, visibleExports } from "./marker.ts"
 import { original } from "./original.ts"
-import { sourceBytes } from "./source-bytes.ts"
-import { beginsAsModule, replacedSource } from "./streaming.ts"
+import { requireModule } from "./require.ts"
+import { beginsAsModule, shortestModule, sourceBytes } from "./source-bytes.ts"
+import type * as Streaming from "./streaming.ts"
 
 /**
  * What is done with modules and instances. A method that throws counts as one that declines: the program goes on
@@ -71,7 +72,7 @@ export const makeDecisions = (substitution: Substitution): Decisions => {
   return {
     compiling: (args) => {
       const source = sourceBytes(args[0])
-      if (source === undefined || source.bytes.length < 8 || !beginsAsModule(source.bytes)) return args
+      if (source === undefined || source.bytes.length < shortestModule || !beginsAsModule(source.bytes)) return args
       const from = callingScript()
       if (from !== undefined && foreign.some((folder) => from.startsWith(folder))) return args
       const replaced = substitute(source.shared ? source.bytes.slice() : source.bytes, from)
@@ -80,6 +81,7 @@ export const makeDecisions = (substitution: Substitution): Decisions => {
     streaming: (args) => {
       if (args.length === 0) return args
       const from = callingScript()
+      const { replacedSource } = requireModule<typeof Streaming>("./streaming")
       return [replacedSource(args[0], (bytes) => substitute(bytes, from)), ...args.slice(1)]
     },
     compiled: (module) => {

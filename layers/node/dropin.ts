@@ -15,16 +15,12 @@
  *
  * @since 0.1.0
  */
-import * as Fs from "node:fs"
-import type { prepare as Prepare, Prepared } from "../../src/plan/prepare.ts"
+import type { prepare as Prepare } from "../../src/plan/prepare.ts"
+import type * as Binding from "./binder.ts"
 import { buildIdentity } from "./build.ts"
-import { type Bundle, decodeBundle, withBundle } from "./bundle.ts"
-import { cacheDirectory, type CacheEntry, fingerprint, PatchCache, sha256 } from "./cache.ts"
+import { cacheDirectory, fingerprint, PatchCache } from "./cache.ts"
 import type { Substitution } from "./decisions.ts"
-import type { EngineReport } from "./engine.ts"
-import { visibleExports } from "./marker.ts"
-import { engineExports } from "./original.ts"
-import { applyPatch } from "./patch.ts"
+import { applyPatch, type CacheEntry, hash128, identityIn, sameBytes } from "./entry.ts"
 import type * as Queue from "./preparation-queue.ts"
 import type * as Preparing from "./preparation.ts"
 import type * as Report from "./report.ts"
@@ -44,21 +40,6 @@ const hopelessBytes = 1024 * 1024
 const maximumModules = 1024
 
 /**
- * The part of the runtime that the drop-in uses.
- *
- * @category models
- * @since 0.1.0
- */
-export interface DropInEngine {
-  bind(
-    instance: WebAssembly.Instance,
-    prepared: Prepared,
-    importObject: unknown
-  ): { readonly exports: WebAssembly.Exports }
-  report(): EngineReport
-}
-
-/**
  * What the drop-in is made of. Compiler and engine are asked for once each, when they are needed.
  *
  * @category models
@@ -69,20 +50,13 @@ export interface DropInOptions {
   readonly rung: string
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly compiler: () => typeof Prepare
-  readonly engine: () => DropInEngine
+  readonly engine: () => Binding.BinderEngine
 }
 
 /** A module that the program compiled, and what stays in memory of it. */
 interface Known {
   readonly record: { -readonly [Key in keyof Report.ModuleReport]: Report.ModuleReport[Key] }
-  digest: Uint8Array | undefined
   entry: CacheEntry | undefined
-}
-
-/** What the instances of a patched module are bound with: as bytes until the first one is. */
-interface Bindable {
-  readonly known: Known
-  bundle: Bundle | Uint8Array
 }
 
 const newModule = (bytes: number | undefined, from: string | undefined): Known => ({
@@ -98,7 +72,6 @@ const newModule = (bytes: number | undefined, from: string | undefined): Known =
     instances: 0,
     execution: undefined
   },
-  digest: undefined,
   entry: undefined
 })
 
@@ -114,14 +87,11 @@ export class DropIn implements Substitution {
   readonly #directory: string | undefined
   readonly #cache: PatchCache | undefined
   readonly #modules = new Map<string, Known>()
-  readonly #bindable = new Map<bigint, Bindable>()
+  #binder: Binding.Binder | undefined
   #prepare: typeof Prepare | undefined
-  #engine: DropInEngine | undefined
   #queue: Queue.PreparationQueue | undefined
   #warned = false
   #overflow = 0
-  /** Whose instances were bound, in that order: the engine reports on instances, not on modules. */
-  readonly #bound: Array<Known> = []
 
   constructor(options: DropInOptions) {
     this.#options = options
@@ -140,12 +110,12 @@ export class DropIn implements Substitution {
         return undefined
       }
       known = newModule(bytes.length, from)
-      // Only for the report, and for a patched module.
-      if (this.#options.settings.report !== undefined) known.digest = sha256(bytes)
+      // Of all that is known only the report's readers need it.
+      if (this.#options.settings.report !== undefined) known.record.sha256 = sha256(bytes)
       this.#modules.set(print, known)
     }
     known.record.compilations++
-    if (known.entry !== undefined) return this.#again(known, bytes)
+    if (known.entry !== undefined) return this.#again(known.entry, bytes)
     const found = this.#cache?.lookup(bytes)
     if (found?._tag === "found") {
       known.record.cacheHit = true
@@ -158,54 +128,62 @@ export class DropIn implements Substitution {
   }
 
   adopt(clone: Uint8Array): void {
-    const bundle = decodeBundle(clone, this.#build)
-    if (bundle === undefined || this.#bindable.has(bundle.identity)) return
+    const identity = this.#bindings().adopt(clone)
+    if (identity === undefined) return
     const known = newModule(undefined, undefined)
     known.record.state = "patched"
-    this.#modules.set(`clone ${bundle.identity}`, known)
-    this.#bindable.set(bundle.identity, { known, bundle })
+    this.#modules.set(`clone ${identity}`, known)
+    this.#bindings().own(identity, known.record)
   }
 
   bind(instance: WebAssembly.Instance, identity: bigint): WebAssembly.Exports {
-    const bindable = this.#bindable.get(identity)
-    if (bindable === undefined) return visibleExports(engineExports(instance))
-    if (bindable.bundle instanceof Uint8Array) {
-      const bundle = decodeBundle(bindable.bundle, this.#build)
-      if (bundle === undefined) return visibleExports(engineExports(instance))
-      bindable.bundle = bundle
+    return this.#bindings().bind(instance, identity)
+  }
+
+  report(): Report.DropInFacts {
+    const { addUp, idleReason } = requireModule<typeof Report>("./report")
+    const engine = this.#binder?.report()
+    const modules = [...this.#modules.values()].map(({ record }): Report.ModuleReport => {
+      const instances = engine?.instancesOf(record) ?? []
+      const execution = addUp(instances)
+      const reason = record.state === "patched" ? idleReason(record.instances, execution, instances) : record.reason
+      return { ...record, reason, execution }
+    })
+    return {
+      build: this.#build,
+      rung: this.#options.rung,
+      cache: { directory: this.#directory, reason: this.#cache?.reason },
+      modules,
+      overflow: this.#overflow,
+      engine: engine?.counts
     }
-    const { chunks, guard, plan } = bindable.bundle
-    bindable.known.record.instances++
-    if (this.#bound.length < maximumModules) this.#bound.push(bindable.known)
-    this.#engine ??= this.#options.engine()
-    // Of the patched module nothing is needed any more, of the imports nothing at all: memory is a hidden export.
-    return this.#engine.bind(instance, { plan, guest: new Uint8Array(0), guard, chunks }, undefined).exports
+  }
+
+  #bindings(): Binding.Binder {
+    return this.#binder ??= new (requireModule<typeof Binding>("./binder").Binder)(this.#build, this.#options.engine)
   }
 
   /** A module that this thread has compiled before. */
-  #again(known: Known, bytes: Uint8Array): Uint8Array | undefined {
-    const patch = known.entry?.patch
-    if (patch === undefined) return undefined
+  #again({ patch }: CacheEntry, bytes: Uint8Array): Uint8Array | undefined {
     // Same fingerprint, other bytes: rare, and served natively.
-    if (known.digest === undefined || Buffer.compare(known.digest, sha256(bytes)) !== 0) return undefined
-    return withBundle(applyPatch(bytes, patch.patch, patch.length), patch.bundle)
+    if (patch === undefined || !sameBytes(patch.hash, hash128(bytes))) return undefined
+    return this.#bindings().complete(applyPatch(bytes, patch.patch, patch.length), patch.bundle)
   }
 
   #accept(known: Known, bytes: Uint8Array, entry: CacheEntry, module: Uint8Array | undefined): Uint8Array | undefined {
+    const { patch } = entry
+    const { record } = known
     known.entry = entry
-    known.record.summary = JSON.parse(entry.summary) as Preparing.PreparationSummary
-    if (entry.patch === undefined) {
-      known.record.state = "native"
-      known.record.reason = known.record.summary.refusal ?? "no loop of it can run on several threads"
+    record.summary = JSON.parse(entry.summary) as Preparing.PreparationSummary
+    if (patch === undefined) {
+      record.state = "native"
+      record.reason = record.summary.refusal ?? "no loop of it can run on several threads"
       return undefined
     }
-    known.digest ??= sha256(bytes)
-    known.record.state = "patched"
-    known.record.reason = undefined
-    const { bundle, length, patch } = entry.patch
-    const identity = identityIn(known.digest)
-    if (!this.#bindable.has(identity)) this.#bindable.set(identity, { known, bundle })
-    return withBundle(module ?? applyPatch(bytes, patch, length), bundle)
+    record.state = "patched"
+    record.reason = undefined
+    this.#bindings().add(identityIn(patch.hash), patch.bundle, record)
+    return this.#bindings().complete(module ?? applyPatch(bytes, patch.patch, patch.length), patch.bundle)
   }
 
   /** What the analysis finds, where it may take as long as it takes. */
@@ -252,46 +230,15 @@ export class DropIn implements Substitution {
     } else known.record.reason = "too many modules wait to be prepared"
   }
 
-  report(): Report.DropInFacts {
-    const { addUp, idleReason } = requireModule<typeof Report>("./report")
-    const engine = this.#engine?.report()
-    const modules = [...this.#modules.values()].map((known): Report.ModuleReport => {
-      const { digest, record } = known
-      const instances = engine?.instances.filter((_, index) => this.#bound[index] === known) ?? []
-      const execution = addUp(instances)
-      return {
-        ...record,
-        sha256: digest === undefined ? undefined : Buffer.from(digest).toString("hex"),
-        reason: record.state === "patched" ? idleReason(execution, instances) : record.reason,
-        execution
-      }
-    })
-    return {
-      build: this.#build,
-      rung: this.#options.rung,
-      cache: { directory: this.#directory, reason: this.#cache?.reason },
-      modules,
-      overflow: this.#overflow,
-      engine: engine === undefined ? undefined : withoutInstances(engine)
-    }
-  }
-
   #warn(line: string): void {
     if (this.#warned) return
     this.#warned = true
     try {
-      Fs.writeSync(2, `${line}\n`)
+      process.getBuiltinModule("node:fs").writeSync(2, `${line}\n`)
     } catch {
       // Nobody reads stderr.
     }
   }
 }
 
-const identityIn = (digest: Uint8Array): bigint =>
-  new DataView(digest.buffer, digest.byteOffset, digest.byteLength).getBigInt64(0, true)
-
-/** What instances did is reported by module. */
-const withoutInstances = (report: EngineReport): Omit<EngineReport, "instances"> => {
-  const { aborts, dispatches, iterations, lanes, lanesUsed, reason, rung, timeline, width } = report
-  return { width, lanesUsed, dispatches, iterations, aborts, rung, reason, lanes, timeline }
-}
+const sha256 = (bytes: Uint8Array): string => process.getBuiltinModule("node:crypto").hash("sha256", bytes, "hex")

@@ -1,19 +1,12 @@
 /**
  * A patched module as its difference from the original: runs of bytes to copy, with bytes to insert between them.
  *
- * ```text
- * patch  = run*
- * run    = step:s copy:u insert:u byte{insert}     (s, u: LEB128)
- * ```
- *
  * A run moves the place in the input by `step`, copies `copy` bytes from there, and appends `insert` bytes. Patching
  * inserts a few bytes here and there and changes the lengths in front of them, so one pass that looks for the next place
- * where both agree finds a small difference.
+ * where both agree finds a small difference. `entry.ts` has the format, and applies what is made here.
  *
  * @since 0.1.0
  */
-import { ByteReader } from "../../src/binary/reader.ts"
-import { ByteWriter } from "../../src/binary/writer.ts"
 
 /** Bytes that must agree for two places to count as the same. */
 const anchor = 16
@@ -58,7 +51,7 @@ const nextAgreement = (
  * @since 0.1.0
  */
 export const makePatch = (input: Uint8Array, output: Uint8Array): Uint8Array<ArrayBuffer> => {
-  const patch = new ByteWriter()
+  const parts: Array<Uint8Array> = []
   let step = 0
   let at = 0
   for (let to = 0; to < output.length;) {
@@ -67,38 +60,10 @@ export const makePatch = (input: Uint8Array, output: Uint8Array): Uint8Array<Arr
       ? { at: input.length, to: output.length }
       : nextAgreement(input, at + length, output, to + length)
     const inserted = output.subarray(to + length, next.to)
-    patch.s32(step).u32(length).u32(inserted.length).bytes(inserted)
+    parts.push(new Uint8Array(new Int32Array([step, length, inserted.length]).buffer), inserted)
     step = next.at - (at + length)
     at = next.at
     to = next.to
   }
-  return patch.finish()
-}
-
-/**
- * Makes the output out of the input. Throws `ModuleFormatError` where the patch does not fit it.
- *
- * @param length of the output in bytes
- * @category reading
- * @since 0.1.0
- */
-export const applyPatch = (input: Uint8Array, patch: Uint8Array, length: number): Uint8Array<ArrayBuffer> => {
-  const output = new Uint8Array(length)
-  const reader = new ByteReader(patch, 0, patch.length)
-  let at = 0
-  let to = 0
-  while (reader.position < patch.length) {
-    at += reader.s32()
-    const copy = reader.u32()
-    const insert = reader.u32()
-    const inserted = reader.skip(insert)
-    if (at < 0 || at + copy > input.length) reader.fail("a run outside the input")
-    if (to + copy + insert > length) reader.fail("a run outside the output")
-    output.set(input.subarray(at, at + copy), to)
-    output.set(patch.subarray(inserted, inserted + insert), to + copy)
-    at += copy
-    to += copy + insert
-  }
-  if (to !== length) reader.fail(`${to} bytes where ${length} were expected`)
-  return output
+  return new Uint8Array(Buffer.concat(parts))
 }

@@ -7,10 +7,10 @@
 import type { prepare as Prepare } from "../../src/plan/prepare.ts"
 import type { Plan } from "../../src/plan/types.ts"
 import { encodeBundle } from "./bundle.ts"
-import { type CacheEntry, sha256 } from "./cache.ts"
+import { applyPatch, type CacheEntry, hash128, identityIn, sameBytes } from "./entry.ts"
 import { withIdentity } from "./identity.ts"
 import { original } from "./original.ts"
-import { applyPatch, makePatch } from "./patch.ts"
+import { makePatch } from "./patch.ts"
 
 /**
  * What was found in a module, for the report.
@@ -108,18 +108,18 @@ export const prepareModule = (bytes: Uint8Array, { budgetMs, build, prepare }: P
   })
   if (guest === undefined || guard === undefined || !plan.complete) return native(plan.refusal?.detail)
 
-  const digest = sha256(bytes)
-  const identity = Buffer.from(digest).readBigInt64LE()
+  const hash = hash128(bytes)
+  const identity = identityIn(hash)
   const module = withIdentity(guest, identity)
   if (!accepts(module)) return native("the engine does not accept the patched module")
   const patch = makePatch(bytes, module)
-  if (Buffer.compare(applyPatch(bytes, patch, module.length), module) !== 0) return native("the patch does not fit")
+  if (!sameBytes(applyPatch(bytes, patch, module.length), module)) return native("the patch does not fit")
   const bundle = encodeBundle({ build, identity, plan, guard, chunks })
   return {
     complete: true,
     entry: {
       summary: JSON.stringify(summarise(plan, undefined, now() - start)),
-      patch: { patch, length: module.length, bundle }
+      patch: { hash, patch, length: module.length, bundle }
     }
   }
 }

@@ -173,21 +173,25 @@ const declinedBecause: Readonly<Record<string, string>> = {
 /**
  * Why a module with planned loops did nothing on several threads; `undefined` where it did.
  *
+ * @param count instances of it whose exports were read
+ * @param instances those that the engine was given
  * @category constructors
  * @since 0.1.0
  */
 export const idleReason = (
+  count: number,
   execution: ModuleExecution | undefined,
   instances: ReadonlyArray<InstanceReport>
 ): string | undefined => {
-  if (execution === undefined) return "it was not instantiated"
+  if (count === 0) return "it was not instantiated"
+  if (execution === undefined) return "its planned loops did too little for threads to be started"
   if (execution.dispatches > 0) return undefined
   const unbound = instances.find(({ native, unmapped }) => (native ?? unmapped) !== undefined)
   if (unbound !== undefined) return unbound.native ?? unbound.unmapped
   const [most] = Object.entries(execution.declined).sort(([, left], [, right]) => right - left)
   if (most === undefined) return "no planned loop ran long enough to be considered"
-  const [why, count] = most
-  return `${declinedBecause[why] ?? why} (${count} of the executions that were considered)`
+  const [why, executions] = most
+  return `${declinedBecause[why] ?? why} (${executions} of the executions that were considered)`
 }
 
 /** Why nothing ran on several threads, from what is known of the modules. */

@@ -4,7 +4,8 @@
  *
  * @since 0.1.0
  */
-import { types } from "node:util"
+
+const { types } = process.getBuiltinModule("node:util")
 
 const getter = (of: object, name: string): (self: object) => unknown => {
   const get = Object.getOwnPropertyDescriptor(of, name)?.get
@@ -49,3 +50,23 @@ export const sourceBytes = (source: unknown): SourceBytes | undefined => {
   }
   return undefined
 }
+
+/** "\0asm" and version 1. */
+const preamble = [0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00]
+
+/**
+ * Whether bytes begin as a module does, as far as they go.
+ *
+ * @category reading
+ * @since 0.1.0
+ */
+export const beginsAsModule = (bytes: Uint8Array): boolean =>
+  preamble.every((byte, index) => index >= bytes.length || bytes[index] === byte)
+
+/**
+ * Bytes of the shortest module.
+ *
+ * @category reading
+ * @since 0.1.0
+ */
+export const shortestModule = preamble.length

@@ -4,18 +4,7 @@
  *
  * @since 0.1.0
  */
-
-/** "\0asm" and version 1. */
-const preamble = [0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00]
-
-/**
- * Whether bytes begin as a module does, as far as they go.
- *
- * @category reading
- * @since 0.1.0
- */
-export const beginsAsModule = (bytes: Uint8Array): boolean =>
-  preamble.every((byte, index) => index >= bytes.length || bytes[index] === byte)
+import { beginsAsModule, shortestModule } from "./source-bytes.ts"
 
 const joined = (chunks: ReadonlyArray<Uint8Array>): Uint8Array => {
   const whole = new Uint8Array(chunks.reduce((length, chunk) => length + chunk.length, 0))
@@ -50,7 +39,7 @@ const replacedBody = async function*(
     yield chunk
   }
   const whole = joined(held)
-  const replaced = whole.length >= preamble.length && beginsAsModule(whole) ? substitute(whole) : undefined
+  const replaced = whole.length >= shortestModule && beginsAsModule(whole) ? substitute(whole) : undefined
   if (replaced === undefined) yield* held
   else yield replaced
 }

@@ -17,7 +17,9 @@ import {
 } from "node:fs"
 import { homedir, tmpdir } from "node:os"
 import { join } from "node:path"
-import { cacheDirectory, type CacheEntry, fingerprint, PatchCache } from "../../../layers/node/cache.ts"
+import { pruneEntries } from "../../../layers/node/cache-store.ts"
+import { cacheDirectory, fingerprint, PatchCache } from "../../../layers/node/cache.ts"
+import { type CacheEntry, hash128 } from "../../../layers/node/entry.ts"
 import { makePatch } from "../../../layers/node/patch.ts"
 
 const root = mkdtempSync(join(tmpdir(), "folio-cache-"))
@@ -30,7 +32,12 @@ const input = new Uint8Array(50_000).map((_, index) => index * 31 >> 3)
 const output = new Uint8Array([...input.subarray(0, 20_000), 1, 2, 3, ...input.subarray(20_000)])
 const patched: CacheEntry = {
   summary: `{"planned":1}`,
-  patch: { patch: makePatch(input, output), length: output.length, bundle: new Uint8Array([9, 8, 7]) }
+  patch: {
+    hash: hash128(input),
+    patch: makePatch(input, output),
+    length: output.length,
+    bundle: new Uint8Array([9, 8, 7])
+  }
 }
 const native: CacheEntry = { summary: `{"planned":0}`, patch: undefined }
 
@@ -147,7 +154,7 @@ describe("a cache", () => {
     const [old, fresh] = [".1.old", ".1.new"].map((name) => join(directory, "v1", name))
     for (const file of [old, fresh]) writeFileSync(file, "")
     utimesSync(old, 1000, 1000)
-    cache.prune()
+    pruneEntries(join(directory, "v1"), { bytes: 1e9, entries: 100 })
     assert.deepStrictEqual([existsSync(old), existsSync(fresh)], [false, true])
   })
 

@@ -3,8 +3,8 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
-import { applyPatch, makePatch } from "../../../layers/node/patch.ts"
-import { ByteWriter } from "../../../src/binary/writer.ts"
+import { applyPatch } from "../../../layers/node/entry.ts"
+import { makePatch } from "../../../layers/node/patch.ts"
 
 const bytes = FastCheck.uint8Array({ maxLength: 400 })
 
@@ -50,24 +50,24 @@ describe("a patch", () => {
     ])
     const patch = makePatch(input, output)
     assert.deepStrictEqual(applyPatch(input, patch, output.length), output)
-    assert.isBelow(patch.length, 600)
+    assert.isBelow(patch.length, 650)
   })
 
   it("of equal bytes is one run", () => {
-    assert.isAtMost(makePatch(counting(5000), counting(5000)).length, 5)
+    assert.strictEqual(makePatch(counting(5000), counting(5000)).length, 12)
   })
 
   it("that does not fit is refused", () => {
     const input = counting(100)
     const run = (step: number, copy: number, insert: number, inserted: number): Uint8Array =>
-      new ByteWriter().s32(step).u32(copy).u32(insert).bytes(new Uint8Array(inserted)).finish()
+      new Uint8Array([...new Uint8Array(new Int32Array([step, copy, insert]).buffer), ...new Uint8Array(inserted)])
     const refused: ReadonlyArray<readonly [string, Uint8Array, number]> = [
       ["behind the input", run(0, 101, 0, 0), 101],
       ["in front of the input", run(-1, 10, 0, 0), 10],
       ["beyond the output", run(0, 10, 5, 5), 14],
       ["short of the output", run(0, 10, 5, 5), 16],
       ["more inserted than there is", run(0, 10, 5, 4), 15],
-      ["cut off", new Uint8Array([0, 0x80]), 0]
+      ["cut off", new Uint8Array(11), 0]
     ]
     for (const [what, patch, length] of refused) {
       assert.throws(() => applyPatch(input, patch, length), undefined, undefined, what)

@@ -1,0 +1,248 @@
+/**
+ * What the cache keeps of a module, as bytes, and the hashes that go with it. Read at every start that meets the
+ * module, so nothing is loaded for it: `node:crypto` alone takes longer than all of this.
+ *
+ * ```text
+ * blobs  = count:u32 length:u32{count} byte…           all numbers in little-endian bytes
+ * entry  = magic:u32 hash:byte{16} body                hash: over the body
+ * body   = blobs(module, summary [, length, patch, bundle])
+ * module = length:u32 hash:byte{16}                    of the original
+ * patch  = run*
+ * run    = step:i32 copy:u32 insert:u32 byte{insert}   `patch.ts` makes them
+ * ```
+ *
+ * @since 0.1.0
+ */
+
+/** "FOLC" in little-endian bytes. */
+const magic = 0x434c4f46
+const hashBytes = 16
+
+const viewOf = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+
+/**
+ * MurmurHash3 of 128 bits in its 32-bit form (Austin Appleby, public domain), as sixteen bytes. It tells modules apart
+ * that nobody made alike on purpose; whoever can choose modules can choose what runs anyway.
+ *
+ * @category hashes
+ * @since 0.1.0
+ */
+export const hash128 = (bytes: Uint8Array, seed = 0): Uint8Array<ArrayBuffer> => {
+  const { imul } = Math
+  const [c1, c2, c3, c4] = [0x239b961b, 0xab0e9789, 0x38b34ae5, 0xa1e38b93]
+  const view = viewOf(bytes)
+  const whole = bytes.length & ~15
+  let [h1, h2, h3, h4] = [seed, seed, seed, seed]
+  let k = 0
+  for (let at = 0; at < whole; at += 16) {
+    k = imul(view.getInt32(at, true), c1)
+    h1 ^= imul(k << 15 | k >>> 17, c2)
+    h1 = imul((h1 << 19 | h1 >>> 13) + h2 | 0, 5) + 0x561ccd1b | 0
+    k = imul(view.getInt32(at + 4, true), c2)
+    h2 ^= imul(k << 16 | k >>> 16, c3)
+    h2 = imul((h2 << 17 | h2 >>> 15) + h3 | 0, 5) + 0x0bcaa747 | 0
+    k = imul(view.getInt32(at + 8, true), c3)
+    h3 ^= imul(k << 17 | k >>> 15, c4)
+    h3 = imul((h3 << 15 | h3 >>> 17) + h4 | 0, 5) + 0x96cd1c35 | 0
+    k = imul(view.getInt32(at + 12, true), c4)
+    h4 ^= imul(k << 18 | k >>> 14, c1)
+    h4 = imul((h4 << 13 | h4 >>> 19) + h1 | 0, 5) + 0x32ac3b17 | 0
+  }
+  const tail = new Uint8Array(16)
+  tail.set(bytes.subarray(whole))
+  const rest = viewOf(tail)
+  k = imul(rest.getInt32(0, true), c1)
+  h1 ^= imul(k << 15 | k >>> 17, c2) ^ bytes.length
+  k = imul(rest.getInt32(4, true), c2)
+  h2 ^= imul(k << 16 | k >>> 16, c3) ^ bytes.length
+  k = imul(rest.getInt32(8, true), c3)
+  h3 ^= imul(k << 17 | k >>> 15, c4) ^ bytes.length
+  k = imul(rest.getInt32(12, true), c4)
+  h4 ^= imul(k << 18 | k >>> 14, c1) ^ bytes.length
+  ;[h1, h2, h3, h4] = spread(h1, h2, h3, h4).map(mixed)
+  const result = new Uint8Array(hashBytes)
+  const out = viewOf(result)
+  spread(h1, h2, h3, h4).forEach((word, index) => out.setInt32(index * 4, word, true))
+  return result
+}
+
+/** Each word with the sum of the others in it. */
+const spread = (h1: number, h2: number, h3: number, h4: number): ReadonlyArray<number> => {
+  const sum = h1 + h2 + h3 + h4 | 0
+  return [sum, h2 + sum | 0, h3 + sum | 0, h4 + sum | 0]
+}
+
+const mixed = (word: number): number => {
+  let h = Math.imul(word ^ word >>> 16, 0x85ebca6b)
+  h = Math.imul(h ^ h >>> 13, 0xc2b2ae35)
+  return h ^ h >>> 16
+}
+
+/**
+ * The number that instances of a module are known by, out of its hash.
+ *
+ * @category hashes
+ * @since 0.1.0
+ */
+export const identityIn = (hash: Uint8Array): bigint => viewOf(hash).getBigInt64(0, true)
+
+/**
+ * Bytes as hexadecimal digits.
+ *
+ * @category hashes
+ * @since 0.1.0
+ */
+export const hexadecimal = (bytes: Uint8Array): string =>
+  Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")
+
+/**
+ * Whether both are the same bytes.
+ *
+ * @category bytes
+ * @since 0.1.0
+ */
+export const sameBytes = (left: Uint8Array, right: Uint8Array): boolean =>
+  left.length === right.length && left.every((byte, index) => byte === right[index])
+
+/**
+ * Joins arrays of bytes so that {@link splitBlobs} finds them again.
+ *
+ * @category bytes
+ * @since 0.1.0
+ */
+export const joinBlobs = (blobs: ReadonlyArray<Uint8Array>): Uint8Array<ArrayBuffer> => {
+  const head = 4 + 4 * blobs.length
+  const joined = new Uint8Array(blobs.reduce((length, blob) => length + blob.length, head))
+  const view = viewOf(joined)
+  view.setUint32(0, blobs.length, true)
+  let at = head
+  for (const [index, blob] of blobs.entries()) {
+    view.setUint32(4 + 4 * index, blob.length, true)
+    joined.set(blob, at)
+    at += blob.length
+  }
+  return joined
+}
+
+/**
+ * The arrays that were joined, without copying them. Throws a `RangeError` where lengths do not add up.
+ *
+ * @category bytes
+ * @since 0.1.0
+ */
+export const splitBlobs = (joined: Uint8Array): ReadonlyArray<Uint8Array> => {
+  const view = viewOf(joined)
+  const count = view.getUint32(0, true)
+  if (count > joined.length) throw new RangeError("more parts than bytes")
+  let at = 4 + 4 * count
+  const blobs = Array.from({ length: count }, (_, index) => {
+    const length = view.getUint32(4 + 4 * index, true)
+    at += length
+    return joined.subarray(at - length, at)
+  })
+  if (at !== joined.length) throw new RangeError("the lengths do not add up")
+  return blobs
+}
+
+/**
+ * How a module is patched.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ModulePatch {
+  /** {@link hash128} of the original. */
+  readonly hash: Uint8Array
+  readonly patch: Uint8Array
+  /** Bytes of the patched module. */
+  readonly length: number
+  readonly bundle: Uint8Array
+}
+
+/**
+ * What is known of a module.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface CacheEntry {
+  /** Facts for the report, as JSON. */
+  readonly summary: string
+  /** `undefined`: there is nothing to patch. */
+  readonly patch: ModulePatch | undefined
+}
+
+const word = (value: number): Uint8Array => {
+  const bytes = new Uint8Array(4)
+  viewOf(bytes).setUint32(0, value, true)
+  return bytes
+}
+
+/**
+ * Writes the entry of a module.
+ *
+ * @category entries
+ * @since 0.1.0
+ */
+export const encodeEntry = (module: Uint8Array, { patch, summary }: CacheEntry): Uint8Array<ArrayBuffer> => {
+  const moduleBlob = new Uint8Array([...word(module.length), ...(patch?.hash ?? hash128(module))])
+  const blobs: Array<Uint8Array> = [moduleBlob, new TextEncoder().encode(summary)]
+  if (patch !== undefined) blobs.push(word(patch.length), patch.patch, patch.bundle)
+  const body = joinBlobs(blobs)
+  const entry = new Uint8Array(4 + hashBytes + body.length)
+  entry.set(word(magic))
+  entry.set(hash128(body), 4)
+  entry.set(body, 4 + hashBytes)
+  return entry
+}
+
+/**
+ * Reads an entry. `undefined`: it is that of another module. Throws where it is not exactly what {@link encodeEntry}
+ * wrote.
+ *
+ * @category entries
+ * @since 0.1.0
+ */
+export const decodeEntry = (entry: Uint8Array, module: Uint8Array): CacheEntry | undefined => {
+  const head = 4 + hashBytes
+  if (entry.length < head || viewOf(entry).getUint32(0, true) !== magic) throw new RangeError("it is not an entry")
+  const body = entry.subarray(head)
+  if (!sameBytes(hash128(body), entry.subarray(4, head))) throw new RangeError("its hash differs")
+  const [of, summaryBlob, length, patch, bundle] = splitBlobs(body)
+  if (viewOf(of).getUint32(0, true) !== module.length) return undefined
+  const summary = new TextDecoder().decode(summaryBlob)
+  if (bundle === undefined) return { summary, patch: undefined }
+  // Only what is to be patched must be the very same module: running another one natively does no harm.
+  const hash = hash128(module)
+  if (!sameBytes(hash, of.subarray(4))) return undefined
+  return { summary, patch: { hash, patch, length: viewOf(length).getUint32(0, true), bundle } }
+}
+
+/**
+ * Makes the patched module out of the original one. Throws a `RangeError` where the patch does not fit.
+ *
+ * @param length of the patched module in bytes
+ * @category patches
+ * @since 0.1.0
+ */
+export const applyPatch = (input: Uint8Array, patch: Uint8Array, length: number): Uint8Array<ArrayBuffer> => {
+  const output = new Uint8Array(length)
+  const view = viewOf(patch)
+  let at = 0
+  let to = 0
+  for (let run = 0; run < patch.length;) {
+    at += view.getInt32(run, true)
+    const copy = view.getUint32(run + 4, true)
+    const insert = view.getUint32(run + 8, true)
+    run += 12
+    if (at < 0 || at + copy > input.length) throw new RangeError("a run outside the module")
+    if (run + insert > patch.length) throw new RangeError("a run outside the patch")
+    output.set(input.subarray(at, at + copy), to)
+    output.set(patch.subarray(run, run + insert), to + copy)
+    run += insert
+    at += copy
+    to += copy + insert
+  }
+  if (to !== length) throw new RangeError(`${to} bytes where ${length} were expected`)
+  return output
+}
