@@ -5,12 +5,12 @@
 import { aliasMapping } from "../layers/node/alias.ts"
 import { probeNative } from "../layers/node/ffi.ts"
 import { NodeLanes } from "../layers/node/lanes.ts"
+import { compileOptimised } from "../layers/node/optimised.ts"
 import { sharedMapping } from "../layers/node/shared.ts"
 import { FRAME_BYTE } from "../src/lane/control.ts"
 import type { MappedMemory } from "../src/lane/lanes.ts"
 import { type ImportedMemory, instantiate, mixing } from "./fixtures/lanes/chunks.ts"
 import { check, type Instrument } from "./lib/instrument.ts"
-import { compileOptimised } from "./lib/optimised.ts"
 import { type Arm, pairedRounds, type RoundSamples } from "./lib/rounds.ts"
 import { distribution, median, ratios } from "./lib/statistics.ts"
 

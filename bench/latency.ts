@@ -3,11 +3,11 @@
  * that sleeps and must be woken by the system.
  */
 import { NodeLanes } from "../layers/node/lanes.ts"
+import { compileOptimised } from "../layers/node/optimised.ts"
 import { sharedMapping } from "../layers/node/shared.ts"
 import { FRAME_BYTE } from "../src/lane/control.ts"
 import { empty } from "./fixtures/lanes/chunks.ts"
 import { check, type Instrument } from "./lib/instrument.ts"
-import { compileOptimised } from "./lib/optimised.ts"
 import { distribution, median, percentile } from "./lib/statistics.ts"
 
 /**

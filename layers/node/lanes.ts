@@ -343,9 +343,9 @@ export class NodeLanes implements LaneGroup {
     this.#live = []
     this.#loaded.clear()
     forgotten.unregister(this)
+    for (const lane of this.#lanes) lane.stop()
     for (const { mapping } of this.#attached) mapping.deref()?.release()
     this.#attached.clear()
-    for (const lane of this.#lanes) lane.stop()
     let timer: ReturnType<typeof setTimeout> | undefined
     const deadline = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, this.#options.closeMilliseconds ?? 2_000)

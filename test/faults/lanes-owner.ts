@@ -3,9 +3,9 @@
  */
 import { parentPort } from "node:worker_threads"
 import { endless } from "../../bench/fixtures/lanes/chunks.ts"
-import { compileOptimised } from "../../bench/lib/optimised.ts"
 import { aliasMapping } from "../../layers/node/alias.ts"
 import { NodeLanes } from "../../layers/node/lanes.ts"
+import { compileOptimised } from "../../layers/node/optimised.ts"
 import { FRAME_BYTE } from "../../src/lane/control.ts"
 import { nativeCalls } from "./lanes-support.ts"
 

@@ -15,10 +15,10 @@ import {
   sleeping,
   trapping
 } from "../../bench/fixtures/lanes/chunks.ts"
-import { compileOptimised } from "../../bench/lib/optimised.ts"
 import { type AliasMapping, aliasMapping } from "../../layers/node/alias.ts"
 import { laneSource } from "../../layers/node/lane-host.ts"
 import { NodeLanes, type NodeLanesOptions } from "../../layers/node/lanes.ts"
+import { compileOptimised } from "../../layers/node/optimised.ts"
 import { FRAME_BYTE } from "../../src/lane/control.ts"
 import type { Kernel } from "../../src/lane/lanes.ts"
 import { census, nativeCalls, nothingLeft, settle, startChild } from "./lanes-support.ts"
@@ -273,7 +273,8 @@ describe("a kernel that a lane cannot take", () => {
     const broken: AliasMapping = Object.create(mapping, {
       descriptor: { value: () => ({ rung: "alias", fd: 999_999, bytes: mapping.mappedBytes }) },
       id: { value: mapping.id },
-      mappedBytes: { value: mapping.mappedBytes }
+      mappedBytes: { value: mapping.mappedBytes },
+      release: { value: () => mapping.release() }
     })
     assert.isFalse(scene.group.load(kernel, broken))
     assert.deepStrictEqual(scene.group.report().reasons, ["mmap failed"])

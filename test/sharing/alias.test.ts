@@ -4,9 +4,9 @@
 import { Worker } from "node:worker_threads"
 import { afterEach, assert, describe, it } from "vitest"
 import { doubling, instantiate } from "../../bench/fixtures/lanes/chunks.ts"
-import { compileOptimised } from "../../bench/lib/optimised.ts"
 import { aliasMapping } from "../../layers/node/alias.ts"
 import { NodeLanes } from "../../layers/node/lanes.ts"
+import { compileOptimised } from "../../layers/node/optimised.ts"
 import { FRAME_BYTE } from "../../src/lane/control.ts"
 import { census, nativeCalls, nothingLeft, settle } from "../faults/lanes-support.ts"
 
