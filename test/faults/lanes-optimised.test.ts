@@ -48,20 +48,22 @@ describe("a chunk compiled at once", () => {
 
   it("does not disturb the program's modules while they tier up in the background", () => {
     // A large module at work (the wat parser itself), and as many compilations beside it as fit.
-    const { output, status } = program(
-      `import wabt from "wabt"
+    const ended = () =>
+      program(
+        `import wabt from "wabt"
        const { parseWat } = await wabt()
        const functions = Array.from({ length: 200 }, (_, index) => \`(func (export "\${index}") (param i32) (result i32)
          (if (result i32) (local.get 0) (then (i32.add (local.get 0) (i32.const \${index}))) (else (local.get 0))))\`)
        const text = "(module " + functions.join("\\n") + ")"
-       for (let round = 0; round < 1_000; round++) {
+       for (let round = 0; round < 200; round++) {
          const module = parseWat("some.wat", text)
          module.toBinary({})
          module.destroy()
          for (let time = 0; time < 20; time++) compileOptimised(chunk)
        }
        console.log("done")`
-    )
-    assert.deepStrictEqual({ output, status }, { output: "done\n", status: 0 })
+      )
+    // A large module tiers up only once in a process, so several processes do it.
+    for (let process = 0; process < 6; process++) assert.deepStrictEqual(ended(), { output: "done\n", status: 0 })
   })
 })
