@@ -1,8 +1,6 @@
 /**
  * Compares the states that two arms ended in, and says where memories differ.
  */
-import { readFileSync } from "node:fs"
-import { join } from "node:path"
 import type { StateEntry } from "./protocol.ts"
 
 const describe = (entry: StateEntry | undefined): string =>
@@ -53,29 +51,4 @@ export const differingRanges = (left: Uint8Array, right: Uint8Array): Array<Rang
     else ranges.push({ start: at, end: at + 1 })
   }
   return ranges
-}
-
-/**
- * Bytes of the memory `index` in which `candidate` is unlike `left` although `left` and `right`, two runs of the same
- * thing, agree on the whole 4 KiB page there. A page on which two native runs differ (a clock, a random seed) proves
- * nothing either way.
- *
- * @category comparing
- * @since 0.1.0
- */
-export const unsettledAside = (
-  directories: { readonly left: string; readonly right: string; readonly candidate: string },
-  index: number
-): Array<Range> => {
-  const [left, right, candidate] = (["left", "right", "candidate"] as const)
-    .map((side) => readFileSync(join(directories[side], `${index}.bin`))) as [Buffer, Buffer, Buffer]
-  const page = (at: number): number => Math.floor(at / 4096)
-  const unsettled = new Set<number>()
-  for (const { end, start } of differingRanges(left, right)) {
-    for (let number = page(start); number <= page(end - 1); number++) unsettled.add(number)
-  }
-  return differingRanges(left, candidate).filter(({ end, start }) => {
-    for (let number = page(start); number <= page(end - 1); number++) if (!unsettled.has(number)) return true
-    return false
-  })
 }

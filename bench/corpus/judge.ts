@@ -7,7 +7,8 @@
  * dispatched, when Folio used at most 1.02 times the processor time.
  */
 import { median, percentile, ratios, significant } from "../lib/statistics.ts"
-import { armNames, type ProgramSamples, type Restart } from "./program.ts"
+import { armNames } from "./arms.ts"
+import type { ProgramSamples, Restart } from "./program.ts"
 
 /**
  * One line of the corpus' result. Times are milliseconds; ratios are native/Folio (above 1: Folio is faster) except
@@ -115,7 +116,7 @@ export const judge = (samples: ProgramSamples): Verdict => {
   const reports = restarts.map(({ report }) => report)
   const missing = reports.some(({ present }) => !present) ? ["a Folio arm left no report"] : []
   const aside = samples.states.unsettled.length > 0
-    ? [`native differs from itself in ${samples.states.unsettled.join(", ")}: those pages prove nothing`]
+    ? [`native ends unlike itself in ${samples.states.unsettled.join(", ")}, which says nothing then`]
     : []
   const natives = restarts.flatMap(({ arms }) => [arms.nativeA, arms.nativeB])
   const folios = restarts.map(({ arms }) => arms.folio)

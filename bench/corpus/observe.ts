@@ -26,8 +26,11 @@ const own = (object: unknown, name: string): unknown =>
     ? Object.getOwnPropertyDescriptor(object, name)?.value
     : undefined
 
+/** Whether Node.js itself is instantiating: its type stripper, its lexers and its HTTP parser are WebAssembly too. */
+const byNode = (): boolean => (new Error().stack ?? "").includes("node:internal/deps/")
+
 const note = (instance: WebAssembly.Instance, module: WebAssembly.Module, imports: unknown): void => {
-  if (seen.has(instance) || instances === keptInstances) return
+  if (seen.has(instance) || instances === keptInstances || byNode()) return
   seen.add(instance)
   const needed = WebAssembly.Module.imports(module)
   // The instances of guards and chunks are Folio's and not the program's.

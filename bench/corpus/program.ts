@@ -1,26 +1,15 @@
 /**
  * Measures one program: native twice and under Folio, as long-lived processes driven in turn.
  */
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs"
+import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Arm, type ArmOptions } from "./arm.ts"
-import { differences, type Range, unsettledAside } from "./compare.ts"
+import { type ArmName, armNames, eachArm } from "./arms.ts"
+import { differences } from "./compare.ts"
 import type { CallSpan } from "./protocol.ts"
 import { type FolioReport, readReport } from "./report.ts"
-
-/**
- * The arms: two of the same native program, which say what this machine's noise is, and the one that is judged.
- *
- * @category models
- * @since 0.1.0
- */
-export const armNames = ["nativeA", "nativeB", "folio"] as const
-/**
- * @category models
- * @since 0.1.0
- */
-export type ArmName = typeof armNames[number]
+import { compareStates, type StateComparison } from "./states.ts"
 
 /**
  * How to measure.
@@ -68,24 +57,6 @@ export interface Restart {
 }
 
 /**
- * The comparison of states under a host without chance. `memories` and `globals` were compared; `differs` names those
- * unlike native, with the ranges; `unsettled` those in which native differs from itself.
- *
- * @category models
- * @since 0.1.0
- */
-export interface StateComparison {
-  readonly memories: number
-  readonly globals: number
-  readonly differs: ReadonlyArray<{ readonly name: string; readonly ranges: ReadonlyArray<Range> }>
-  readonly unsettled: ReadonlyArray<string>
-  readonly digests: ReadonlyArray<string>
-  /** Calls of each arm. */
-  readonly calls: number
-  readonly dispatches: number
-}
-
-/**
  * Everything measured about one program.
  *
  * @category models
@@ -106,15 +77,6 @@ const warmupMs = 500
 /** The order of the arms, another one each time. */
 const rotated = (turn: number): Array<ArmName> =>
   armNames.map((_, index) => armNames[(index + turn) % armNames.length]!)
-
-const eachArm = async <A>(
-  order: ReadonlyArray<ArmName>,
-  run: (name: ArmName) => Promise<A>
-): Promise<Record<ArmName, A>> => {
-  const results: Partial<Record<ArmName, A>> = {}
-  for (const name of order) results[name] = await run(name)
-  return results as Record<ArmName, A>
-}
 
 interface Plan {
   readonly callsPerSample: number
@@ -201,57 +163,6 @@ const measureRestart = async (
   }
 }
 
-/** Runs all arms the same number of calls under a host without chance and compares what they end in. */
-const compareStates = async (
-  of: (name: ArmName) => ArmOptions,
-  plan: Plan,
-  scratch: string
-): Promise<Omit<StateComparison, "dispatches">> => {
-  const started: Array<Arm> = []
-  try {
-    const digests = new Set<string>()
-    const calls = plan.warmupCalls + plan.callsPerSample
-    const arms = await eachArm(armNames, async (name) => {
-      const arm = await Arm.start(of(name))
-      started.push(arm)
-      const answer = await arm.calls(calls)
-      for (const digest of answer.digests) digests.add(digest)
-      return arm
-    })
-    const states = await eachArm(armNames, (name) => arms[name].state())
-    const unsettled = differences(states.nativeA, states.nativeB)
-    const differing = differences(states.nativeA, states.folio)
-    const directories = {
-      left: join(scratch, "left"),
-      right: join(scratch, "right"),
-      candidate: join(scratch, "candidate")
-    }
-    if (differing.length > 0) {
-      for (const directory of Object.values(directories)) mkdirSync(directory, { recursive: true })
-      await arms.nativeA.dump(directories.left)
-      await arms.nativeB.dump(directories.right)
-      await arms.folio.dump(directories.candidate)
-    }
-    const differs = differing.flatMap((name) => {
-      const index = states.nativeA.findIndex((entry) => entry.name === name)
-      const comparable = states.nativeA[index]?.kind === "memory" && states.folio[index]?.name === name
-      if (!comparable) return unsettled.includes(name) ? [] : [{ name, ranges: [] }]
-      const ranges = unsettledAside(directories, index)
-      return ranges.length > 0 ? [{ name, ranges: ranges.slice(0, 16) }] : []
-    })
-    return {
-      memories: states.nativeA.filter((entry) => entry.kind === "memory").length,
-      globals: states.nativeA.filter((entry) => entry.kind === "global").length,
-      differs,
-      unsettled,
-      digests: [...digests],
-      calls
-    }
-  } finally {
-    for (const arm of started) await arm.close()
-  }
-}
-
 /**
  * Measures one program. The first restart finds an empty cache, the others what it left.
  *
@@ -277,7 +188,8 @@ export const measureProgram = async (
     }
     progress("comparing memories and globals")
     const file = join(scratch, "report-states.json")
-    const states = await compareStates(armOptions(options, cache, file, true), counts, scratch)
+    const calls = counts.warmupCalls + counts.callsPerSample
+    const states = await compareStates(armOptions(options, cache, file, true), calls, scratch)
     return {
       name: options.name,
       expected,
