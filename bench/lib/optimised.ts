@@ -1,4 +1,4 @@
 /**
  * Compiles a module at V8's highest tier at once, so that a control is not measured while it warms up.
  */
-export { compileOptimised } from "../../layers/node/engine.ts"
+export { compileOptimised } from "../../layers/node/optimised.ts"

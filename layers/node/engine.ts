@@ -4,7 +4,6 @@
  *
  * @since 0.1.0
  */
-import * as v8 from "node:v8"
 import type { AttachmentReport, DispatcherHost, DispatchRecord } from "../../src/lane/dispatcher.ts"
 import { type Attachment, Dispatcher } from "../../src/lane/dispatcher.ts"
 import type { LanesReport, MappedMemory, Rung } from "../../src/lane/lanes.ts"
@@ -15,6 +14,7 @@ import { aliasMapping } from "./alias.ts"
 import { probeNative } from "./ffi.ts"
 import { NodeLanes } from "./lanes.ts"
 import { visibleExports } from "./marker.ts"
+import { compileOptimised } from "./optimised.ts"
 import { engineExports, original } from "./original.ts"
 import { sharedMapping } from "./shared.ts"
 
@@ -97,24 +97,6 @@ const nothing: AttachmentReport = {
 
 /** Instances whose counts are kept apart; those of further ones are added up. */
 const MAXIMUM_INSTANCES = 256
-
-/**
- * Compiles with the optimising compiler only, before the call returns: a chunk runs for a while without being called
- * again, so the baseline tier's code would stay in use. The flags are the process's; they are put back at once.
- *
- * @category compiling
- * @since 0.1.0
- */
-export const compileOptimised = (bytes: Uint8Array): WebAssembly.Module => {
-  v8.setFlagsFromString("--no-liftoff")
-  v8.setFlagsFromString("--no-wasm-lazy-compilation")
-  try {
-    return new original.Module(bytes as BufferSource)
-  } finally {
-    v8.setFlagsFromString("--liftoff")
-    v8.setFlagsFromString("--wasm-lazy-compilation")
-  }
-}
 
 /** Clock, compiler and timer of a thread. @category models @since 0.1.0 */
 export const nodeHost: DispatcherHost = {

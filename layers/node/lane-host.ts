@@ -8,6 +8,7 @@ import type * as Fs from "node:fs"
 import { isMainThread, type MessagePort, workerData } from "node:worker_threads"
 import * as Control from "../../src/lane/control.ts"
 import type { MemoryDescriptor } from "../../src/lane/lanes.ts"
+import { Ticket, TICKETS } from "../../src/plan/frame.ts"
 import { type LaneHost, type LaneLayout, laneMain, type LaneMessage } from "../../src/lane/runner.ts"
 import { Linux, withoutFfiWarning } from "./ffi.ts"
 
@@ -71,8 +72,9 @@ const nodeLaneHost = (constants: typeof Linux, quietly: typeof withoutFfiWarning
     if (mapped !== at) throw new Error("mmap failed")
   }
 
-  /** Memories that are mapped, and so have pages to give back. */
-  const mapped = new WeakSet<WebAssembly.Memory>()
+  /** Memories that are mapped, and so have pages to give back; with the file behind them. */
+  const mapped = new Map<WebAssembly.Memory, number>()
+  const windowBytes = 4096
 
   return {
     lane,
@@ -95,8 +97,17 @@ const nodeLaneHost = (constants: typeof Linux, quietly: typeof withoutFfiWarning
         if (native?.address(present.buffer) === address) from = bytes
       }
       if (from < descriptor.bytes) map(memory, from, constants.MAP_SHARED, descriptor.fd)
-      mapped.add(memory)
+      mapped.set(memory, descriptor.fd)
       return memory
+    },
+    window: (memory, page, pages, shared) => {
+      const fd = mapped.get(memory)
+      if (native === undefined || fd === undefined) throw new Error("this memory has no pages of its own to give")
+      const from = BigInt(page * windowBytes)
+      const at = native.address(memory.buffer) + from
+      const flags = constants.MAP_FIXED | (shared ? constants.MAP_SHARED : constants.MAP_PRIVATE)
+      const bytes = BigInt(pages * windowBytes)
+      if (native.mmap(at, bytes, constants.PROT_READ_WRITE, flags, fd, from) !== at) throw new Error("mmap failed")
     },
     detach: (memory) => {
       if (!mapped.delete(memory)) return
@@ -116,7 +127,17 @@ const nodeLaneHost = (constants: typeof Linux, quietly: typeof withoutFfiWarning
  */
 export const laneSource = (): string => {
   const { CONTROL_MAGIC, CONTROL_VERSION, LANE_WORDS, LaneError, LaneState, Opcode, Word } = Control
-  const layout: LaneLayout = { CONTROL_MAGIC, CONTROL_VERSION, LANE_WORDS, LaneError, LaneState, Opcode, Word }
+  const layout: LaneLayout = {
+    CONTROL_MAGIC,
+    CONTROL_VERSION,
+    LANE_WORDS,
+    LaneError,
+    LaneState,
+    Opcode,
+    Word,
+    TICKETS,
+    TICKET_WINDOWS: Ticket.WINDOWS
+  }
   const host = `(${nodeLaneHost.toString()})(${JSON.stringify(Linux)}, ${withoutFfiWarning.toString()})`
   return `"use strict"\n;(${laneMain.toString()})(${host}, ${JSON.stringify(layout)})`
 }

@@ -15,7 +15,7 @@ import type { Effect, EffectCode, ExitInfo, LoadInfo, Phi } from "./graph.ts"
 import { Graph, Kind } from "./graph.ts"
 import type { LoopLiveness } from "./liveness.ts"
 import type { LoopShape } from "./scan.ts"
-import type { Summaries } from "./summary.ts"
+import { isIntegerGlobal, type Summaries } from "./summary.ts"
 
 /**
  * Why a region could not be turned into a graph.
@@ -101,6 +101,8 @@ class Builder {
   stack: Array<number> = []
   locals: Int32Array
   globals: Map<number, number> = new Map()
+  /** Globals that the region writes, callees included; loop headers get a phi for each. */
+  readonly written: Set<number>
   current: number
   reachable = true
   /** Labels opened in unreachable code. */
@@ -124,6 +126,7 @@ class Builder {
     this.shape = shape
     this.liveness = liveness
     this.limits = limits
+    this.written = this.graph.writtenGlobals
     const assigned = assignedLocals(module.bytes, shape.bodyStart, shape.end)
     this.context = {
       functionIndex,
@@ -144,6 +147,10 @@ class Builder {
   }
 
   run(): Graph {
+    for (const index of writtenGlobals(this.module, this.shape, this.limits.summaries)) {
+      this.written.add(index)
+      this.globals.set(index, this.readGlobal(index))
+    }
     this.context.assigned.forEach((local, slot) => this.locals[slot] = this.entry(local))
     this.openLoop(this.blockType(this.shape.blockType), this.shape.offset, this.shape.bodyStart, this.shape.end)
     while (this.reader.next()) this.step()
@@ -252,6 +259,9 @@ class Builder {
       const slot = this.context.slotOf.get(local)!
       this.locals[slot] = phi(this.locals[slot], this.context.types[local], local, -1)
     }
+    for (const index of this.written) {
+      this.globals.set(index, phi(this.globals.get(index)!, this.module.globals[index].valueType, -1, index))
+    }
     const params = this.popMany(type.params.length)
     params.forEach((value, index) => this.stack.push(phi(value, type.params[index], -1, -1)))
     this.frames.push({
@@ -280,10 +290,10 @@ class Builder {
       graph.edge(this.current, loop.header, kind)
       loop.latches.push(this.current)
       const values = this.stack.slice(this.stack.length - frame.params.length)
-      const operands = loop.phis.filter((p) => graph.phi(p).local < 0)
+      const operands = loop.phis.filter((p) => graph.phi(p).local < 0 && graph.phi(p).global < 0)
       for (const p of loop.phis) {
         const info = graph.phi(p)
-        const value = info.local >= 0 ? this.locals[this.context.slotOf.get(info.local)!] : values[operands.indexOf(p)]
+        const value = info.global >= 0 ? this.globals.get(info.global)! : info.local >= 0 ? this.locals[this.context.slotOf.get(info.local)!] : values[operands.indexOf(p)]
         info.inputs.push({ block: this.current, value })
       }
       return
@@ -304,6 +314,7 @@ class Builder {
     const block = graph.newBlock({ kind: exit, offset: this.reader.start, values })
     graph.edge(this.current, block, kind)
     for (let i = 0; i < operands; i++) values.push(this.stack[this.stack.length - 1 - i])
+    for (const index of this.written) values.push(this.globals.get(index)!)
     if (liveLocals === undefined) return
     this.context.assigned.forEach((local, slot) => {
       if (liveLocals === "all" || (liveLocals[local >>> 5] & (1 << (local & 31))) !== 0) {
@@ -433,7 +444,10 @@ class Builder {
         this.stack.push(this.readGlobal(reader.index))
         return
       case 0x24:
-        this.effect("global-write")
+        if (!this.written.has(reader.index)) {
+          this.effect("global-write")
+          this.graph.used.push(this.stack[this.stack.length - 1])
+        }
         this.globals.set(reader.index, this.pop())
         return
       case 0x1a:
@@ -500,7 +514,7 @@ class Builder {
         return
       }
       case 0x0e: {
-        this.graph.selectors.push(this.pop())
+        this.graph.used.push(this.pop())
         for (const depth of new Set(reader.targets!)) this.branch(depth, "case")
         this.reachable = false
         return
@@ -588,7 +602,7 @@ class Builder {
         return this.call(this.module.types[this.module.functions[reader.index].typeIndex], true, "call")
       case 0x11:
       case 0x13:
-        this.pop()
+        this.graph.used.push(this.pop())
         return this.call(this.module.types[reader.index], opcode === 0x13, "call-indirect")
       case 0x3f:
         if (reader.memory !== 0) this.effect("other-memory")
@@ -700,7 +714,7 @@ class Builder {
 
   call(type: FunctionType | undefined, tail: boolean, code: EffectCode): void {
     if (type === undefined) throw new RegionTooLarge("call of a type that is not a function type")
-    this.popMany(type.params.length)
+    this.graph.used.push(...this.popMany(type.params.length))
     this.effect(tail ? "tail-call" : code)
     for (const [index, global] of this.module.globals.entries()) {
       if (global.mutable && this.globalEntries.has(index)) this.globals.set(index, this.opaque(global.valueType))
@@ -713,7 +727,7 @@ class Builder {
   }
 
   opaqueStep(code: EffectCode, pops: number, result: ValueType | undefined): void {
-    this.popMany(pops)
+    this.graph.used.push(...this.popMany(pops))
     this.effect(code)
     if (result !== undefined) this.stack.push(this.opaque(result))
   }
@@ -730,6 +744,19 @@ class Builder {
     const kind = (sub - 0x1e) % 7
     return this.opaqueStep("atomic", sub >= 0x48 ? 3 : 2, wide(kind === 1 || kind >= 4))
   }
+}
+
+/** Integer globals that the region or a followed callee writes. */
+const writtenGlobals = (module: WasmModule, shape: LoopShape, summaries: Summaries | undefined): Set<number> => {
+  const reader = new InstructionReader(module.bytes, shape.bodyStart, shape.end)
+  const found = new Set<number>()
+  while (reader.next()) {
+    if (reader.opcode === 0x24 && isIntegerGlobal(module, reader.index)) found.add(reader.index)
+    if (reader.opcode !== 0x10 || summaries === undefined || module.bytes[reader.position] === 0x00) continue
+    const summary = summaries.of(reader.index)
+    if (summary.followable) for (const index of summary.writes) found.add(index)
+  }
+  return found
 }
 
 /** Locals written between two offsets, ascending. */

@@ -64,7 +64,7 @@ export const demanded = (graph: Graph, trip: Trip | undefined): Uint8Array => {
       else mark(value)
     }
   }
-  for (const node of graph.selectors) mark(node)
+  for (const node of graph.used) mark(node)
   return marks
 }
 

@@ -39,8 +39,10 @@ export interface AccessGroup {
   high: number
   addressLow: number
   addressHigh: number
-  /** Code offsets of the members. */
-  readonly positions: Array<number>
+  /** True when the addresses are the same in every iteration of the split loop. */
+  readonly fixed: boolean
+  /** The accesses, with the bytes they take behind the address that `base` stands for. */
+  readonly members: Array<{ readonly access: Access; readonly low: number; readonly high: number }>
 }
 
 /**
@@ -51,7 +53,7 @@ export interface AccessGroup {
  */
 export interface UnknownAccess {
   readonly access: Access
-  readonly reason: "unknown-load" | "unknown-store" | "same-address-store" | "inner-trip"
+  readonly reason: "unknown-load" | "unknown-store" | "inner-trip"
 }
 
 /**
@@ -67,6 +69,9 @@ export interface Footprint {
 
 /** Members further apart than this never share a group (bytes). */
 const MAXIMUM_GAP = 256
+
+/** Largest end of a range; beyond it the guard's 64-bit arithmetic could overflow. */
+const MAXIMUM_RANGE = 2 ** 30
 
 /** Varying parts of one address; more would overflow the guard's 64-bit arithmetic. */
 const MAXIMUM_SPREADS = 2
@@ -89,9 +94,7 @@ export const footprint = (induction: Induction): Footprint => {
     const parts = address === undefined ? undefined : split(induction, address)
     if (parts === undefined) unknown.push({ access, reason: refused })
     else if (parts === "inner-trip") unknown.push({ access, reason: "inner-trip" })
-    else if (access.kind === "store" && isConstant(parts.coefficient) && parts.coefficient.constant === 0) {
-      unknown.push({ access, reason: "same-address-store" })
-    } else place(groups, access, parts)
+    else place(groups, access, parts)
   }
   return { groups, unknown }
 }
@@ -117,6 +120,8 @@ const split = (induction: Induction, address: Polynomial): Parts | "inner-trip" 
     }
     const parts = linearIn(rest, name)
     if (parts === undefined || mentions(parts.coefficient, isVarying)) return undefined
+    const range = induction.ranges.get(name)
+    if (range !== undefined && Math.max(Math.abs(range.low), Math.abs(range.high)) > MAXIMUM_RANGE) return undefined
     spreads.push({ symbol: name, coefficient: parts.coefficient })
     rest = parts.rest
   }
@@ -136,7 +141,7 @@ const place = (groups: Array<AccessGroup>, access: Access, parts: Parts): void =
     group.high = Math.max(group.high, high)
     group.addressLow = Math.min(group.addressLow, delta)
     group.addressHigh = Math.max(group.addressHigh, delta)
-    group.positions.push(access.position)
+    group.members.push({ access, low, high })
     return
   }
   groups.push({
@@ -149,11 +154,13 @@ const place = (groups: Array<AccessGroup>, access: Access, parts: Parts): void =
     high: end,
     addressLow: 0,
     addressHigh: 0,
-    positions: [access.position]
+    fixed: isConstant(parts.coefficient) && parts.coefficient.constant === 0,
+    members: [{ access, low: access.offset, high: end }]
   })
 }
 
-const groupKey = (parts: Parts): string =>
+/** Text that is equal for accesses whose addresses differ by constants. @category queries @since 0.1.0 */
+export const groupKey = (parts: Parts): string =>
   [
     fingerprint(parts.base, false),
     fingerprint(parts.coefficient),

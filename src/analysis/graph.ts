@@ -32,7 +32,9 @@ export const Kind = {
   /** `memory.size` of memory 0. */
   MemorySize: 10,
   /** A value the analysis knows nothing about (a call's result, a reference). */
-  Opaque: 11
+  Opaque: 11,
+  /** An i32 made up by the analysis; `aux` = the polynomial that it stands for. */
+  Derived: 12
 } as const
 
 /** A merge of values at a block. @category model @since 0.1.0 */
@@ -155,10 +157,12 @@ export class Graph {
   readonly effects: Array<Effect> = []
   /** Functions whose bodies were followed. */
   readonly callees = new Set<number>()
+  /** Globals that the region writes, callees included. */
+  readonly writtenGlobals = new Set<number>()
   /** Trap-capable operations: division, remainder, float-to-integer truncation. */
   readonly trapping: Array<number> = []
-  /** Values that choose between more than two ways. */
-  readonly selectors: Array<number> = []
+  /** Values that something depends on which is not in the graph: choices among many ways, operands of effects. */
+  readonly used: Array<number> = []
   /** Immediate dominator of each block, -1 when unreachable. */
   idom: Int32Array = new Int32Array(0)
   /** Reverse post-order number of each block, -1 when unreachable. */

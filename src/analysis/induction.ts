@@ -89,6 +89,9 @@ const NEGATE: Readonly<Record<Relation, Relation>> = {
 
 const ORDER: ReadonlyArray<Relation> = ["eq", "ne", "lt_s", "lt_u", "gt_s", "gt_u", "le_s", "le_u", "ge_s", "ge_u"]
 
+/** Blocks passed on the way to a merge. */
+const MAXIMUM_PATH = 24
+
 /** Work units (visited values) that one region may cost. @category constants @since 0.1.0 */
 export const ANALYSIS_BUDGET = 400_000
 
@@ -159,6 +162,7 @@ export class Induction {
       case Kind.Const32:
       case Kind.Const64:
       case Kind.MemorySize:
+      case Kind.Derived:
         return g.type[node] === "i32" || g.type[node] === "i64"
       case Kind.Op:
         return isGuardOperation(g.op[node]) && this.isInvariant(g.a[node]) &&
@@ -264,7 +268,8 @@ export class Induction {
         else if (step !== undefined) step = same(step, one) ? step : undefined
         if (step === undefined) break
       }
-      if (step !== undefined && !(isConstant(step) && step.constant === 0)) {
+      if (step !== undefined && isConstant(step) && step.constant === 0) this.unchanged.add(phi)
+      else if (step !== undefined) {
         found.push({ phi, loop: loop.id, initial: info.inputs[0].value, step, wideStep: undefined })
       }
     }
@@ -296,6 +301,7 @@ export class Induction {
     if (kind === Kind.Const32) return constant(g.a[node])
     if (kind === Kind.Const64) return constant(Number(BigInt.asIntN(32, g.aux[node] as bigint)))
     if (g.type[node] !== "i32" && g.type[node] !== "i64") return undefined
+    if (kind === Kind.Derived) return g.aux[node] as Polynomial
     if (kind === Kind.Entry || kind === Kind.Global || kind === Kind.MemorySize) return symbol(`n${node}`)
     if (kind === Kind.Phi && g.phi(node).loop >= 0) return this.#header(node)
     const composed = kind === Kind.Op ? this.#operation(node) : kind === Kind.Phi || kind === Kind.Select
@@ -372,25 +378,71 @@ export class Induction {
     }
   }
 
-  /** A merge or select whose alternatives differ by constants is one of them plus a value of known range. */
+  /**
+   * A merge or select whose alternatives differ by invariants is the first of them plus, when the choice is invariant
+   * too, a select that the guard evaluates; else plus a value of known range, when they differ by constants.
+   */
   #merged(node: number): Polynomial | undefined {
     const g = this.graph
-    const alternatives = g.kind[node] === Kind.Select
+    const isSelect = g.kind[node] === Kind.Select
+    const inputs = isSelect ? [] : g.phi(node).inputs.filter((i) => g.order[i.block] >= 0)
+    const alternatives = isSelect
       ? [this.at(g.a[node], g.block[node]), this.at(g.b[node], g.block[node])]
-      : g.phi(node).inputs.filter((i) => g.order[i.block] >= 0).map((i) => this.at(i.value, i.block))
+      : inputs.map((i) => this.at(i.value, i.block))
     const first = alternatives[0]
     if (first === undefined) return undefined
-    let low = 0
-    let high = 0
+    const differences: Array<Polynomial> = []
     for (const other of alternatives) {
       const difference = other === undefined ? undefined : add(other, first, -1)
-      if (difference === undefined || !isConstant(difference)) return undefined
-      low = Math.min(low, difference.constant)
-      high = Math.max(high, difference.constant)
+      if (difference === undefined || mentions(difference, isVarying)) return undefined
+      differences.push(difference)
     }
-    if (low === 0 && high === 0) return first
-    if (high - low >= 2 ** 31) return undefined
-    return add(first, this.#ranged(node, { low, high }))
+    if (differences.every((d) => isConstant(d) && d.constant === 0)) return first
+    const derived = differences.map((d) => g.node(Kind.Derived, 0, 0, 0, 0, "i32", 0, d))
+    const chosen = isSelect
+      ? this.isInvariant(g.c[node]) ? this.#select(g.c[node], derived[0], derived[1]) : undefined
+      : this.#chosen(g.phi(node).block, new Map(inputs.map((input, index) => [input.block, derived[index]])))
+    if (chosen !== undefined) return add(first, symbol(`n${chosen}`))
+    if (!differences.every(isConstant)) return undefined
+    const low = Math.min(...differences.map((d) => d.constant))
+    const high = Math.max(...differences.map((d) => d.constant))
+    return high - low >= 2 ** 31 ? undefined : add(first, this.#ranged(node, { low, high }))
+  }
+
+  #select(condition: number, chosen: number, otherwise: number): number {
+    return this.graph.node(Kind.Select, 0, chosen, otherwise, condition, "i32", 0)
+  }
+
+  /**
+   * A node that equals the value of the predecessor through which `merge` is reached, when only invariant conditions
+   * decide about that; inner loops with one exit are passed over.
+   */
+  #chosen(merge: number, values: ReadonlyMap<number, number>): number | undefined {
+    const g = this.graph
+    const { body } = g.loops[0]
+    let steps = 0
+    const along = (from: number, to: number): number | undefined => {
+      if (to === merge) return values.get(from)
+      if (++steps > MAXIMUM_PATH || !body.has(to)) return undefined
+      const inner = g.loops.find((loop) => loop.id > 0 && loop.header === to && loop.body.size > 0)
+      if (inner !== undefined && !inner.body.has(merge)) {
+        const [exit] = inner.exits
+        return inner.exits.length === 1 ? along(exit.from, exit.edge.to) : undefined
+      }
+      return leaving(to)
+    }
+    const leaving = (block: number): number | undefined => {
+      const { condition, succs } = g.blocks[block]
+      if (succs.length === 1) return along(block, succs[0].to)
+      const yes = succs.find((s) => s.kind === "true")
+      const no = succs.find((s) => s.kind === "false")
+      if (succs.length !== 2 || yes === undefined || no === undefined || !this.isInvariant(condition)) return undefined
+      if (yes.to === no.to) return undefined
+      const chosen = along(block, yes.to)
+      const otherwise = chosen === undefined ? undefined : along(block, no.to)
+      return otherwise === undefined ? undefined : this.#select(condition, chosen!, otherwise)
+    }
+    return body.has(g.idom[merge]) ? leaving(g.idom[merge]) : undefined
   }
 
   // --- trip counts -------------------------------------------------------------------------------------------

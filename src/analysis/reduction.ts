@@ -132,5 +132,5 @@ const escapes = (graph: Graph, chain: ReadonlySet<number>): boolean => {
     if (chain.has(access.address) || (access.kind === "store" && chain.has(access.node))) return true
   }
   for (const block of graph.blocks) if (body.has(block.id) && chain.has(block.condition)) return true
-  return graph.selectors.some((node) => chain.has(node))
+  return graph.used.some((node) => chain.has(node))
 }

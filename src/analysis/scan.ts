@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import { InstructionReader } from "../binary/instruction.ts"
-import type { WasmModule } from "../binary/module.ts"
+import type { ValueType, WasmModule } from "../binary/module.ts"
 import { localTypes } from "../binary/module.ts"
 
 /**
@@ -45,7 +45,7 @@ export const scanLoops = (module: WasmModule, functionIndex: number): Array<Loop
   const body = module.functions[functionIndex].body
   if (body === undefined) return undefined
   if (!mayLoop(module.bytes, body.start, body.end)) return undefined
-  const { codeStart } = localTypes(module, functionIndex)
+  const { codeStart, types } = localTypes(module, functionIndex)
   const reader = new InstructionReader(module.bytes, codeStart, body.end)
   let loops: Array<LoopShape> | undefined
   /** Loop index of each open label, or -1. */
@@ -76,7 +76,7 @@ export const scanLoops = (module: WasmModule, functionIndex: number): Array<Loop
       labels.push(-1)
     }
     if (open.length > 0 && loops !== undefined) {
-      const why = hopeless(opcode)
+      const why = hopeless(opcode) ?? (handlesReference(module, types, reader) ? "reference" : undefined)
       if (why !== undefined) {
         for (const index of open) {
           if (loops[index].hopeless === undefined) {
@@ -106,6 +106,36 @@ const mayLoop = (bytes: Uint8Array, start: number, end: number): boolean => {
   const at = bytes.indexOf(0x03, start)
   return at >= 0 && at < end
 }
+
+/** True for instructions that move references: a chunk has no place for them. @category queries @since 0.1.0 */
+export const handlesReference = (
+  module: WasmModule,
+  types: ReadonlyArray<ValueType>,
+  reader: InstructionReader
+): boolean => {
+  switch (reader.opcode) {
+    case 0x20:
+    case 0x21:
+    case 0x22:
+      return types[reader.index] === "ref"
+    case 0x23:
+    case 0x24:
+      return module.globals[reader.index]?.valueType === "ref"
+    case 0x02:
+    case 0x03:
+    case 0x04: {
+      if (reader.blockType < 0) return reader.blockType !== -64 && reader.blockType < -5
+      const type = module.types[reader.blockType]
+      return type === undefined || type.params.includes("ref") || type.results.includes("ref")
+    }
+    case 0x1c:
+      return !NUMBER_TYPES.has(module.bytes[reader.position - 1])
+    default:
+      return false
+  }
+}
+
+const NUMBER_TYPES: ReadonlySet<number> = new Set([0x7b, 0x7c, 0x7d, 0x7e, 0x7f])
 
 const hopeless = (opcode: number): string | undefined =>
   opcode === 0x06 || opcode === 0x07 || opcode === 0x18 || opcode === 0x19 || opcode === 0x1f

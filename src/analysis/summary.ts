@@ -8,6 +8,7 @@
 import { InstructionReader } from "../binary/instruction.ts"
 import type { WasmModule } from "../binary/module.ts"
 import { localTypes, ModuleFormatError } from "../binary/module.ts"
+import { handlesReference } from "./scan.ts"
 
 /**
  * What a call amounts to.
@@ -16,15 +17,17 @@ import { localTypes, ModuleFormatError } from "../binary/module.ts"
  * @since 0.1.0
  */
 export interface FunctionSummary {
-  /** True when the function and all that it calls only compute, load and store. */
+  /** True when the function and all that it calls only compute, load, store and set numeric globals. */
   readonly followable: boolean
   /** Instructions of the function and, at each call, of the callee again. */
   readonly instructions: number
   /** Calls inside calls. */
   readonly depth: number
+  /** Globals that it, or what it calls, writes. */
+  readonly writes: ReadonlySet<number>
 }
 
-const OPAQUE: FunctionSummary = { followable: false, instructions: 0, depth: 0 }
+const OPAQUE: FunctionSummary = { followable: false, instructions: 0, depth: 0, writes: new Set() }
 
 /**
  * Summaries of one module, made when they are first asked for.
@@ -60,6 +63,7 @@ export class Summaries {
     if (body === undefined || type === undefined || body.end - body.start > MAXIMUM_BYTES) return OPAQUE
     let instructions = 0
     let depth = 0
+    const writes = new Set<number>()
     try {
       const { codeStart, types: locals } = localTypes(this.#module, functionIndex)
       if (locals.includes("ref") || type.results.includes("ref")) return OPAQUE
@@ -73,15 +77,25 @@ export class Summaries {
           if (!callee.followable) return OPAQUE
           instructions += callee.instructions
           depth = Math.max(depth, callee.depth + 1)
-        } else if (isForbidden(opcode)) return OPAQUE
+          for (const index of callee.writes) writes.add(index)
+        } else if (opcode === 0x24) {
+          if (!isIntegerGlobal(this.#module, reader.index)) return OPAQUE
+          writes.add(reader.index)
+        } else if (isForbidden(opcode) || handlesReference(this.#module, locals, reader)) return OPAQUE
         if (instructions > MAXIMUM_INSTRUCTIONS) return OPAQUE
       }
     } catch (error) {
       if (error instanceof ModuleFormatError) return OPAQUE
       throw error
     }
-    return { followable: true, instructions, depth }
+    return { followable: true, instructions, depth, writes }
   }
+}
+
+/** True for a global whose writes are followed: a stack pointer, a counter. @category queries @since 0.1.0 */
+export const isIntegerGlobal = (module: WasmModule, index: number): boolean => {
+  const type = module.globals[index].valueType
+  return type === "i32" || type === "i64"
 }
 
 const MAXIMUM_DEPTH = 8
@@ -89,7 +103,6 @@ const MAXIMUM_BYTES = 8_192
 const MAXIMUM_INSTRUCTIONS = 6_000
 
 const isForbidden = (opcode: number): boolean =>
-  (opcode >= 0x06 && opcode <= 0x0a) || (opcode >= 0x11 && opcode <= 0x19) || opcode === 0x1f || opcode === 0x24 ||
-  opcode === 0x25 || opcode === 0x26 || opcode === 0x40 || (opcode >= 0xd0 && opcode <= 0xd6) ||
+  (opcode >= 0x06 && opcode <= 0x0a) || (opcode >= 0x11 && opcode <= 0x19) || opcode === 0x1f || opcode === 0x25 || opcode === 0x26 || opcode === 0x40 || (opcode >= 0xd0 && opcode <= 0xd6) ||
   (opcode >= 0xfb000 && opcode < 0xfc000) || (opcode >= 0xfc008 && opcode <= 0xfc011) ||
   (opcode >= 0xfe000 && opcode < 0xff000)

@@ -13,7 +13,7 @@
  *
  * @since 0.1.0
  */
-import { RESULT_BYTES, RESULTS, Ticket, TICKET_BYTES, TICKET_COUNT, TICKETS } from "../plan/frame.ts"
+import { MAXIMUM_WINDOWS, PAGE_BYTES, RESULT_BYTES, RESULTS, Ticket, TICKET_BYTES, TICKET_COUNT, TICKETS } from "../plan/frame.ts"
 import { NEVER, tableName, thresholdName } from "../plan/hidden.ts"
 import type { Prepared } from "../plan/prepare.ts"
 import type { PlannedLoop } from "../plan/types.ts"
@@ -110,6 +110,12 @@ const PIECES_EACH = 8
 /** A piece is at least this long (ns), when the loop is. */
 const LEAST_PIECE_NS = 5_000
 
+/** A piece that may end early is at most this long (ns): what runs on behind the end is wasted. */
+const LONGEST_ABORTABLE_NS = 100_000
+
+/** Most pages that a lane copies for itself: they are copied again for every dispatch. */
+const MAXIMUM_PRIVATE_PAGES = 256
+
 /** Declined executions in a row after which the guest's own test is made stricter. */
 const PATIENCE = 4
 
@@ -147,6 +153,8 @@ export interface LoopState {
   impatience: number
   /** Threshold to go back to when a suspension ends. */
   resumeAt: number
+  /** True when the chunk module could not be made. */
+  unusable: boolean
   readonly declined: Record<string, number>
 }
 
@@ -216,10 +224,13 @@ export class Dispatcher {
     if (declined !== undefined) return attachment.decline(state, declined, iterations)
     if (!attachment.adopt(forced)) return attachment.decline(state, "memory", iterations)
     const kernel = attachment.kernel(state)
+    if (kernel === undefined) return attachment.decline(state, "compile", iterations)
     if (!lanes.load({ slot: state.slot, module: kernel }, attachment.mapped)) {
       return attachment.decline(state, "load", iterations)
     }
     const { loop } = state
+    const windows = this.#windows(loop, attachment.mapped)
+    if (windows === undefined) return attachment.decline(state, "windows", iterations)
     const abortable = loop.tier === "abortable"
     if (abortable && !this.#snapshot.take(attachment.bytes(), this.#writtenRanges(loop))) {
       return attachment.decline(state, "snapshot", iterations)
@@ -228,7 +239,7 @@ export class Dispatcher {
     this.#clearResults(loop, participants)
     const done = this.#partition === "fixed"
       ? this.#fixed(state, iterations, ready)
-      : this.#shared(state, iterations, units, ready)
+      : this.#shared(state, iterations, units, ready, windows)
     const end = this.#host.now()
     this.#record({ plan: loop.index, iterations, start, ownerEnd: this.#ownerEnd, end, participants, aborted: !done })
     if (!done) {
@@ -271,18 +282,30 @@ export class Dispatcher {
   }
 
   /** Whoever is free takes the next piece. */
-  #shared(state: LoopState, iterations: number, units: number, ready: number): boolean {
+  #shared(
+    state: LoopState,
+    iterations: number,
+    units: number,
+    ready: number,
+    windows: ReadonlyArray<readonly [page: number, pages: number]>
+  ): boolean {
     const { lanes } = this
     const run = state.run!
     const perIteration = Math.max(1e-3, state.monitor.expect(units))
     const least = Math.ceil(LEAST_PIECE_NS / perIteration)
     const piece = Math.max(1, least, Math.ceil(iterations / (PIECES_EACH * (ready + 1))))
-    const usable = Math.min(piece, Math.ceil(iterations / (ready + 1)))
+    const longest = state.loop.tier === "abortable" ? Math.ceil(LONGEST_ABORTABLE_NS / perIteration) : iterations
+    const usable = Math.min(piece, longest, Math.ceil(iterations / (ready + 1)))
     const pieces = Math.ceil(iterations / usable)
     const ticket = this.#ticket(iterations, pieces)
     const next = (ticket + Ticket.NEXT) >> 2
     const finished = (ticket + Ticket.FINISHED) >> 2
     const limit = (ticket + Ticket.LIMIT) >> 2
+    this.#words[(ticket + Ticket.WINDOWS) >> 2] = windows.length
+    windows.forEach(([page, pages], k) => {
+      this.#words[((ticket + Ticket.FIRST_WINDOW) >> 2) + 2 * k] = page
+      this.#words[((ticket + Ticket.FIRST_WINDOW) >> 2) + 2 * k + 1] = pages
+    })
     let alone = true
     try {
       if (state.monitor.wantsTiming && pieces > 1) {
@@ -369,9 +392,32 @@ export class Dispatcher {
     return ticket
   }
 
+  /**
+   * Pages of which each lane needs its own, joined; `undefined` when lanes cannot have them: too many, or a memory that
+   * is shared as it is. On one thread the pieces follow each other, so the bytes are private by themselves.
+   */
+  #windows(loop: PlannedLoop, mapped: MappedMemory): Array<[page: number, pages: number]> | undefined {
+    if (loop.windows === 0 || mapped.rung === "in-process") return []
+    if (mapped.rung !== "alias") return undefined
+    const joined: Array<[number, number]> = []
+    for (const [low, high] of this.#ranges(loop.firstWindow, loop.windows).sort((x, y) => x[0] - y[0])) {
+      const page = Math.floor(low / PAGE_BYTES)
+      const end = Math.ceil(high / PAGE_BYTES)
+      const last = joined[joined.length - 1]
+      if (last !== undefined && page <= last[0] + last[1]) last[1] = Math.max(last[1], end - last[0])
+      else joined.push([page, end - page])
+    }
+    const pages = joined.reduce((sum, [, count]) => sum + count, 0)
+    return joined.length > MAXIMUM_WINDOWS || pages > MAXIMUM_PRIVATE_PAGES ? undefined : joined
+  }
+
   #writtenRanges(loop: PlannedLoop): Array<readonly [number, number]> {
-    return Array.from({ length: loop.ranges }, (_, k) => {
-      const at = loop.firstRange + 16 * k
+    return this.#ranges(loop.firstRange, loop.ranges)
+  }
+
+  #ranges(first: number, count: number): Array<readonly [number, number]> {
+    return Array.from({ length: count }, (_, k) => {
+      const at = first + 16 * k
       return [Number(this.#frame.getBigInt64(at, true)), Number(this.#frame.getBigInt64(at + 8, true))] as const
     })
   }
@@ -440,6 +486,7 @@ export class Attachment {
       aborts: 0,
       impatience: 0,
       resumeAt: 0,
+      unusable: false,
       declined: {}
     }))
     const guard = host.instantiate(host.compile(prepared.guard!, false), {
@@ -474,14 +521,20 @@ export class Attachment {
     return false
   }
 
-  /** The compiled chunk module; makes the owner's own instance with it. */
-  kernel(state: LoopState): WebAssembly.Module {
-    if (state.module === undefined) {
-      state.module = this.#host.compile(state.bytes, true)
-      const { run } = this.#host.instantiate(state.module, {
-        folio: { memory: this.#memory, control: this.#dispatcher.lanes.control }
-      }).exports
-      state.run = run as unknown as LoopState["run"]
+  /** The compiled chunk module, or `undefined` when it cannot be had; makes the owner's own instance with it. */
+  kernel(state: LoopState): WebAssembly.Module | undefined {
+    if (state.module === undefined && !state.unusable) {
+      try {
+        const module = this.#host.compile(state.bytes, true)
+        const { run } = this.#host.instantiate(module, {
+          folio: { memory: this.#memory, control: this.#dispatcher.lanes.control }
+        }).exports
+        state.run = run as unknown as LoopState["run"]
+        state.module = module
+      } catch {
+        // Compiling may fail for want of memory; the loop then stays as it is.
+        state.unusable = true
+      }
     }
     return state.module
   }
@@ -490,8 +543,8 @@ export class Attachment {
   decline(state: LoopState, why: string, iterations: number): number {
     state.declined[why] = (state.declined[why] ?? 0) + 1
     this.#reason = why
-    if (why === "no-lanes") this.hold(state)
-    else if (why === "suspended") this.hold(state)
+    if (why === "compile") state.threshold.value = NEVER
+    else if (why === "no-lanes" || why === "suspended") this.hold(state)
     else if (why === "small" && ++state.impatience >= PATIENCE) {
       state.impatience = 0
       const step = Math.max(1, state.loop.step)

@@ -23,6 +23,9 @@ export interface LaneLayout {
   readonly Opcode: typeof Control.Opcode
   readonly LaneState: typeof Control.LaneState
   readonly LaneError: typeof Control.LaneError
+  /** First byte of the tickets, and where a ticket holds its private windows. */
+  readonly TICKETS: number
+  readonly TICKET_WINDOWS: number
 }
 
 /**
@@ -56,6 +59,11 @@ export interface LaneHost {
   explain(reason: string): void
   /** Attaches a memory; `present` is what the same identity has been attached as before, to be grown. */
   attach(descriptor: MemoryDescriptor, present: WebAssembly.Memory | undefined): WebAssembly.Memory
+  /**
+   * Makes pages of an attached memory the lane's own, with the bytes they have now (`shared` false), or shared again.
+   * Throws where the host cannot.
+   */
+  window(memory: WebAssembly.Memory, page: number, pages: number, shared: boolean): void
   /** Gives back the pages of a memory that will not be used again. */
   detach(memory: WebAssembly.Memory): void
   /** CPU that runs the lane; -1 unknown. */
@@ -144,16 +152,46 @@ export const laneMain = (host: LaneHost, layout: LaneLayout): void => {
     return sequence
   }
 
+  /** Switches the private windows that a ticket names; false where the host cannot. */
+  const switchWindows = (memory: WebAssembly.Memory, ticket: number, shared: boolean): boolean => {
+    const at = (ticket + layout.TICKET_WINDOWS) >> 2
+    try {
+      for (let k = 0; k < words[at]; k++) host.window(memory, words[at + 1 + 2 * k], words[at + 2 + 2 * k], shared)
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  /** Takes pieces of a ticket (`START`) until none is left. */
+  const runPieces = (kernel: { readonly memory: number; readonly run: (...at: Array<number>) => void }): number => {
+    const start = words[base + Word.START]
+    const isTicket = start >= layout.TICKETS
+    const memory = memories.get(kernel.memory)!
+    // Without pages of its own the lane takes no piece: the others do.
+    if (isTicket && !switchWindows(memory, start, false)) {
+      if (!switchWindows(memory, start, true)) throw new Error("pages that were made private cannot be shared again")
+      return LaneError.NONE
+    }
+    let outcome: number = LaneError.NONE
+    try {
+      kernel.run(start, words[base + Word.COUNT], words[base + Word.OUT])
+    } catch {
+      // No further piece is handed out.
+      if (isTicket) Atomics.store(words, start >> 2, 0x3fffffff)
+      outcome = LaneError.TRAP
+    }
+    // A lane that would go on with pages of its own ends instead, and is found lost.
+    if (isTicket && !switchWindows(memory, start, true)) {
+      throw new Error("pages that were made private cannot be shared again")
+    }
+    return outcome
+  }
+
   const carryOut = (opcode: number): number => {
     if (opcode === Opcode.RUN) {
       const kernel = kernels.get(words[base + Word.KERNEL])
-      if (kernel === undefined) return LaneError.LOAD
-      try {
-        kernel.run(words[base + Word.START], words[base + Word.COUNT], words[base + Word.OUT])
-        return LaneError.NONE
-      } catch {
-        return LaneError.TRAP
-      }
+      return kernel === undefined ? LaneError.LOAD : runPieces(kernel)
     }
     if (opcode === Opcode.LOAD) {
       try {

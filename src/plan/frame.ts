@@ -42,8 +42,17 @@ export const Ticket = {
   /** Iterations in all. */
   TOTAL: 8,
   /** Pieces to hand out; the piece numbers end here. */
-  LIMIT: 12
+  LIMIT: 12,
+  /** Private windows of the dispatch; behind it a pair a window: first operating-system page, number of pages. */
+  WINDOWS: 16,
+  FIRST_WINDOW: 20
 } as const
+
+/** Windows that a ticket has room for. @category layout @since 0.1.0 */
+export const MAXIMUM_WINDOWS = 5
+
+/** Bytes of an operating-system page: the unit of private windows. @category layout @since 0.1.0 */
+export const PAGE_BYTES = 4096
 
 /** Most slots and ranges that fit into the frame. @category layout @since 0.1.0 */
 export const FRAME_SLOTS = (RESULTS - FRAME) / SLOT

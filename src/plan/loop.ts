@@ -5,13 +5,15 @@
  */
 import { demanded } from "../analysis/demand.ts"
 import type { AccessGroup } from "../analysis/footprint.ts"
-import { footprint } from "../analysis/footprint.ts"
-import type { Graph } from "../analysis/graph.ts"
+import { footprint, groupKey } from "../analysis/footprint.ts"
+import type { Access, Graph } from "../analysis/graph.ts"
 import { Kind } from "../analysis/graph.ts"
 import type { InductionVariable, Trip } from "../analysis/induction.ts"
 import { Induction, isVarying } from "../analysis/induction.ts"
 import type { Polynomial } from "../analysis/polynomial.ts"
 import { mentions } from "../analysis/polynomial.ts"
+import type { Privacy } from "../analysis/privacy.ts"
+import { privacy } from "../analysis/privacy.ts"
 import type { Reduction } from "../analysis/reduction.ts"
 import { findReduction } from "../analysis/reduction.ts"
 import type { Obligation, Reason, ReasonCode } from "./types.ts"
@@ -41,6 +43,8 @@ export interface LoopFacts {
   readonly induction: Induction
   readonly trip: Trip
   readonly groups: ReadonlyArray<AccessGroup>
+  /** Fixed stores of which each lane gets its own bytes, and the loads that go with them. */
+  readonly privately: Privacy
   readonly captures: ReadonlyArray<Capture>
   /** Induction variables that live in locals, to be set at the start of a chunk. */
   readonly variables: ReadonlyArray<InductionVariable & { readonly local: number }>
@@ -109,14 +113,23 @@ export const loopFacts = (graph: Graph): LoopFacts | ReadonlyArray<Reason> => {
   for (const one of unknown) {
     refuse(one.reason, one.access.position, unknownDetail[one.reason])
   }
+  const privately = privacy(induction, groups)
+  if (privately.sometimes !== undefined) {
+    refuse("same-address-store", privately.sometimes.position, "some iterations store to this fixed address, others do not")
+  }
+  const carried = carriedLoad(groups, privately)
+  if (carried !== undefined) {
+    refuse("same-address-store", carried.position, "this load may read what an earlier iteration stored")
+  }
   const marks = demanded(graph, trip)
   const variables: Array<InductionVariable & { local: number }> = []
   const reductions: Array<Reduction> = []
   for (const phi of loop.phis) {
     if (marks[phi] === 0 || induction.unchanged.has(phi)) continue
-    const { local } = graph.phi(phi)
+    const { global, local } = graph.phi(phi)
     const variable = induction.variables.get(phi)
-    if (local < 0) refuse("loop-parameters", loop.offset, "the loop carries operands in its block type")
+    if (global >= 0) refuse("global-write", loop.offset, `global ${global} carries a value to the next iteration`)
+    else if (local < 0) refuse("loop-parameters", loop.offset, "the loop carries operands in its block type")
     else if (variable !== undefined) variables.push({ ...variable, local })
     else {
       const reduction = findReduction(graph, marks, phi)
@@ -127,25 +140,50 @@ export const loopFacts = (graph: Graph): LoopFacts | ReadonlyArray<Reason> => {
   if (groups.length > MAXIMUM_GROUPS) {
     refuse("too-many-groups", loop.offset, `${groups.length} groups of addresses, at most ${MAXIMUM_GROUPS} are tested`)
   }
-  if (!groups.some((g) => g.kind === "store") && reductions.length === 0 && reasons.length === 0) {
+  if (!groups.some((g) => g.kind === "store" && !g.fixed) && reductions.length === 0 && reasons.length === 0) {
     refuse("no-stores", loop.offset, "the loop stores nothing and reduces nothing")
   }
   if (reasons.length > 0 || trip === undefined) return reasons
 
   const { aborts, divisors } = hazards(graph, induction, trip)
-  const captures = collectCaptures(graph, induction, marks, trip, groups, variables, divisors.map((d) => d.node))
+  const endless = aborts.length === 0 ? undefined : graph.loops.find((inner) => {
+    if (inner.id === 0 || !loop.body.has(inner.header) || inner.body.size === 0) return false
+    const bound = induction.trip(inner.id)
+    return bound === undefined || !induction.isInvariantTrip(bound)
+  })
+  if (endless !== undefined) {
+    refuse("inner-trip", endless.offset, "behind an early exit, this inner loop might run for ever in a lane")
+    return reasons
+  }
+  const captures = collectCaptures(graph, induction, marks, trip, groups, variables, [
+    ...divisors.map((d) => d.node),
+    ...privately.conditions.map((c) => c.node)
+  ])
   if (captures.length > MAXIMUM_CAPTURES) {
     refuse("too-large", loop.offset, `${captures.length} captured values, at most ${MAXIMUM_CAPTURES}`)
     return reasons
   }
-  const facts = { graph, induction, trip, groups, captures, variables, reductions, divisors, aborts }
+  const facts = { graph, induction, trip, groups, privately, captures, variables, reductions, divisors, aborts }
   return { ...facts, obligations: obligationsOf(facts) }
 }
 
-const unknownDetail: Readonly<Record<"unknown-load" | "unknown-store" | "same-address-store" | "inner-trip", string>> = {
+/** A fixed load that is not known to read its own iteration's bytes, next to a store that may have written them. */
+const carriedLoad = (groups: ReadonlyArray<AccessGroup>, privately: Privacy): Access | undefined => {
+  for (const load of groups) {
+    if (!load.fixed || load.kind !== "load" || privately.covered.has(load)) continue
+    if (privately.contained.some((pair) => pair.load === load)) continue
+    for (const window of privately.windows) {
+      if (groupKey(window) !== groupKey(load)) continue
+      const shift = (window.base.constant - load.base.constant) | 0
+      if (load.low < window.high + shift && window.low + shift < load.high) return load.members[0].access
+    }
+  }
+  return undefined
+}
+
+const unknownDetail: Readonly<Record<"unknown-load" | "unknown-store" | "inner-trip", string>> = {
   "unknown-load": "the address of this load does not advance evenly",
   "unknown-store": "the address of this store does not advance evenly",
-  "same-address-store": "every iteration stores to the same address",
   "inner-trip": "the address depends on an inner loop whose length changes"
 }
 
@@ -195,6 +233,9 @@ const collectCaptures = (
     switch (graph.kind[node]) {
       case Kind.Phi:
         if (graph.phi(node).loop >= 0) follow(graph.phi(node).inputs[0].value)
+        break
+      case Kind.Derived:
+        followPolynomial(graph.aux[node] as Polynomial)
         break
       case Kind.Op:
       case Kind.Select:
@@ -269,8 +310,17 @@ const obligationsOf = (facts: Omit<LoopFacts, "obligations">): Array<Obligation>
     if (store.kind !== "store") continue
     for (const other of groups) {
       if (other.kind === "store" && other.id < store.id) continue
-      result.push({ kind: "disjoint", store: store.id, other: other.id })
+      if (needsDisjointness(facts.privately, store, other)) {
+        result.push({ kind: "disjoint", store: store.id, other: other.id })
+      }
     }
+  }
+  for (const { expected, node } of facts.privately.conditions) {
+    result.push({ kind: "executed", condition: node, expected })
+  }
+  for (const window of facts.privately.windows) result.push({ kind: "private", store: window.id })
+  for (const { load, store } of facts.privately.contained) {
+    result.push({ kind: "written-before-read", load: load.id, store: store.id })
   }
   for (const node of induction.invariantLoads) {
     const access = graph.accesses.find((a) => a.node === node)
@@ -283,6 +333,19 @@ const obligationsOf = (facts: Omit<LoopFacts, "obligations">): Array<Obligation>
   }
   result.push({ kind: "joined-before-use" })
   return result
+}
+
+/**
+ * True when a store and another access must not meet. Private bytes are exempt from each other, and from the loads that
+ * read only what their own iteration has written.
+ *
+ * @category queries
+ * @since 0.1.0
+ */
+export const needsDisjointness = (privately: Privacy, store: AccessGroup, other: AccessGroup): boolean => {
+  if (!store.fixed) return true
+  if (other.kind === "store") return !other.fixed
+  return !privately.covered.has(other) && !privately.contained.some((pair) => pair.load === other)
 }
 
 /** True when a polynomial is the same in every iteration. @category queries @since 0.1.0 */

@@ -212,7 +212,8 @@ const planFunction = (
         records.push(recordOf(outcome, candidates.length - 1, functionName))
       } else refused(shape, outcome)
     } catch (error) {
-      const code: ReasonCode | undefined = error instanceof RegionTooLarge
+      // A RangeError is the engine's: an expression nested too deeply to be followed.
+      const code: ReasonCode | undefined = error instanceof RegionTooLarge || error instanceof RangeError
         ? "too-large"
         : error instanceof AnalysisBudgetExceeded
         ? "budget"
@@ -270,12 +271,13 @@ const planned1 = (
   omit: (obligation: Obligation, plan: number) => boolean
 ): Candidate | ReadonlyArray<Reason> => {
   const reported = facts.aborts.length > 0 ? facts.groups.filter((g) => g.kind === "store") : []
-  const layout = frameLayout(facts.captures.length, facts.variables.length, reported.length)
+  const windows = facts.privately.windows
+  const layout = frameLayout(facts.captures.length, facts.variables.length, reported.length + windows.length)
   if (layout.slots > FRAME_SLOTS || facts.reductions.length > MAXIMUM_REDUCTIONS) {
     return [{ code: "too-large", offset: shape.offset, detail: "more values than the frame holds" }]
   }
   const chunk = chunkModule(module, types, shape, facts, layout, sharedMaximum, (o) => omit(o, index))
-  return { facts, types, layout, reported, functionIndex, shape, chunk }
+  return { facts, types, layout, reported, windows, functionIndex, shape, chunk }
 }
 
 const recordOf = (candidate: Candidate, index: number, functionName: string | undefined): PlannedLoop => {
@@ -289,10 +291,19 @@ const recordOf = (candidate: Candidate, index: number, functionName: string | un
     tier: facts.aborts.length > 0 ? "abortable" : "direct",
     instructions: instructionCounts(facts.graph).reduce((sum, n) => sum + n, 0),
     hasInner: facts.graph.loops.length > 1,
-    groups: facts.groups.map(({ high, id, kind, low, positions }) => ({ id, kind, low, high, positions })),
+    groups: facts.groups.map(({ fixed, high, id, kind, low, members }) => ({
+      id,
+      kind,
+      fixed,
+      low,
+      high,
+      positions: members.map(({ access }) => access.position)
+    })),
     obligations: facts.obligations,
     firstRange: candidate.layout.range(0),
     ranges: candidate.reported.length,
+    firstWindow: candidate.layout.range(candidate.reported.length),
+    windows: candidate.windows.length,
     step: thresholdStep(facts),
     reductions: facts.reductions.map(({ operation, type }) => ({ operation, type }))
   }

@@ -74,6 +74,12 @@ export type Obligation =
   | { readonly kind: "no-wrap"; readonly group: number }
   /** No two iterations touch the same byte through these groups, one of which stores. */
   | { readonly kind: "disjoint"; readonly store: number; readonly other: number }
+  /** Each lane has bytes of its own for the group: no store of another group comes near its pages. */
+  | { readonly kind: "private"; readonly store: number }
+  /** An invariant condition has the outcome under which every iteration executes a store to private bytes. */
+  | { readonly kind: "executed"; readonly condition: number; readonly expected: boolean }
+  /** What the load group reads lies inside what the store group has written earlier in the same iteration. */
+  | { readonly kind: "written-before-read"; readonly load: number; readonly store: number }
   /** A load taken as invariant is in bounds and was evaluated at entry. */
   | { readonly kind: "invariant-load"; readonly offset: number }
   /** An invariant divisor is neither 0 nor -1. */
@@ -94,6 +100,8 @@ export type Obligation =
 export interface GroupRecord {
   readonly id: number
   readonly kind: "load" | "store"
+  /** Same addresses in every iteration. */
+  readonly fixed: boolean
   readonly low: number
   readonly high: number
   readonly positions: ReadonlyArray<number>
@@ -124,6 +132,9 @@ export interface PlannedLoop {
   /** Byte of control memory where the guard reports written ranges (pairs of i64), and how many. */
   readonly firstRange: number
   readonly ranges: number
+  /** The same for ranges of which each lane needs pages of its own. */
+  readonly firstWindow: number
+  readonly windows: number
   /** Distance that one iteration covers in the guest's test; 0 when the test is not a distance. */
   readonly step: number
   /** Integer reductions, in the order of a participant's results (8 bytes each). */

@@ -115,7 +115,6 @@ class ChunkEmitter {
     const { code, facts, layout } = this
     const claimed = this.local("i32")
     const first = this.local("i32")
-    const any = this.local("i32")
     this.rest = this.local("i32")
     facts.captures.forEach((capture, k) => {
       const target = capture.source === "local"
@@ -125,7 +124,8 @@ class ChunkEmitter {
       if (capture.source === "memory-size") this.memorySizeLocal = target
       if (this.omit({ kind: "captured-input", source: capture.source, index: capture.index })) return
       code.loadControl(this.captureType(k), layout.capture(k)).set(target)
-      if (capture.source === "local" || this.calleeIndex.size === 0) return
+      const written = capture.source === "global" && facts.graph.writtenGlobals.has(capture.index)
+      if (capture.source === "local" || (this.calleeIndex.size === 0 && !written)) return
       this.chunkGlobal.set(capture.source === "global" ? capture.index : -1, this.globalTypes.length)
       code.get(target).setGlobal(this.globalTypes.length)
       this.globalTypes.push(this.captureType(k))
@@ -136,7 +136,6 @@ class ChunkEmitter {
     code.block().loop()
     code.get(0).i32(1).atomic(0x1e, CONTROL, Ticket.NEXT).tee(claimed)
     code.get(0).access(0x28, CONTROL, Ticket.LIMIT).op(0x4f).brIf(1) // ge_u
-    code.i32(1).set(any)
     code.get(claimed).get(1).op(0x6c).set(first)
     // rest = min(piece, total - first): select keeps the first operand when it is the smaller
     code.get(0).access(0x28, CONTROL, Ticket.TOTAL).get(first).op(0x6b).tee(this.rest).get(1)
@@ -146,16 +145,30 @@ class ChunkEmitter {
     code.block().block()
     this.copyLoop()
     code.br(1).end() // fell out of the loop
+    // Results first: once the last piece is counted, the owner may read them.
+    facts.reductions.forEach((reduction, k) => {
+      code.get(2).get(SHIFT + reduction.local).access(reduction.type === "i32" ? 0x36 : 0x37, CONTROL, 8 * k)
+    })
     code.get(0).i32(1).atomic(0x1e, CONTROL, Ticket.FINISHED).op(0x1a)
     code.br(1).end()
     code.op(0x00)
     code.end().end()
-    facts.reductions.forEach((reduction, k) => {
-      code.get(any).if()
-      code.get(2).get(SHIFT + reduction.local).access(reduction.type === "i32" ? 0x36 : 0x37, CONTROL, 8 * k)
-      code.end()
-    })
     return functionBody([...this.types, ...this.extra], code)
+  }
+
+  writes(index: number): boolean {
+    return this.facts.graph.writtenGlobals.has(index)
+  }
+
+  /** The chunk module's own copy of a global that the loop writes. */
+  ownGlobal(index: number): number {
+    let own = this.chunkGlobal.get(index)
+    if (own === undefined) {
+      own = this.globalTypes.length
+      this.globalTypes.push(this.module.globals[index].valueType)
+      this.chunkGlobal.set(index, own)
+    }
+    return own
   }
 
   captureType(k: number): ValueType {
@@ -212,14 +225,20 @@ class ChunkEmitter {
           code.tee(reader.index + SHIFT)
           break
         case 0x23: {
-          const local = this.globalLocal.get(reader.index)
+          const written = facts.graph.writtenGlobals.has(reader.index)
+          const local = written ? undefined : this.globalLocal.get(reader.index)
           const init = module.globals[reader.index].init
-          if (local !== undefined) code.get(local)
+          if (written) code.getGlobal(this.ownGlobal(reader.index))
+          else if (local !== undefined) code.get(local)
           else if (init?.opcode === 0x41 && init.i32 !== undefined && !module.globals[reader.index].mutable) {
             code.i32(init.i32)
           } else code.zero(module.globals[reader.index].valueType) // nothing depends on it
           break
         }
+        case 0x24:
+          if (facts.graph.writtenGlobals.has(reader.index)) code.setGlobal(this.ownGlobal(reader.index))
+          else code.op(0x00)
+          break
         case 0x3f:
           if (this.memorySizeLocal >= 0) code.get(this.memorySizeLocal)
           else code.i32(0)
@@ -285,7 +304,8 @@ class ChunkEmitter {
       }
     }
     code.end()
-    if (shape.blockType !== -64) code.op(0x1a)
+    const results = shape.blockType >= 0 ? module.types[shape.blockType]?.results.length ?? 0 : shape.blockType === -64 ? 0 : 1
+    for (let k = 0; k < results; k++) code.op(0x1a)
   }
 
   /** br_table with a way back to the header: (block (block (br_table …)) count, branch). */
@@ -347,9 +367,10 @@ const calleeBody = (module: WasmModule, functionIndex: number, emitter: ChunkEmi
   const reader = new InstructionReader(module.bytes, codeStart, end)
   while (reader.next()) {
     const opcode = reader.opcode
-    if (opcode === 0x10 && emitter.calleeIndex.has(reader.index)) code.call(emitter.calleeIndex.get(reader.index)!)
+    if (opcode === 0x24 && emitter.writes(reader.index)) code.setGlobal(emitter.ownGlobal(reader.index))
+    else if (opcode === 0x10 && emitter.calleeIndex.has(reader.index)) code.call(emitter.calleeIndex.get(reader.index)!)
     else if (opcode === 0x23) {
-      const own = emitter.chunkGlobal.get(reader.index)
+      const own = emitter.writes(reader.index) ? emitter.ownGlobal(reader.index) : emitter.chunkGlobal.get(reader.index)
       const { init, mutable, valueType } = module.globals[reader.index]
       if (own !== undefined) code.getGlobal(own)
       else if (init?.opcode === 0x41 && init.i32 !== undefined && !mutable) code.i32(init.i32)

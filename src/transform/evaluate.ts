@@ -87,6 +87,9 @@ export class Evaluator {
         code.get(same)
         return
       }
+      case Kind.Derived:
+        this.polynomial(this.facts.graph.aux[node] as Polynomial)
+        return
       case Kind.Phi:
         this.node(graph.phi(node).inputs[0].value)
         return

@@ -5,14 +5,16 @@
  *     (func (export "enter0") (param captured values…) (result induction values… reduced values…)
  *       (block $refuse
  *         trip count T; M = T − 1 iterations can run apart, the rest follows in the original loop
+ *         (iteration M is tested along with them: it must not change what the others have relied on)
+        (iteration M is tested along with them: it must not touch what decides how it goes on)
  *         bounds and wrap of every group, disjointness of every pair with a store, divisors
  *         …frame: captured values, steps, written ranges…
  *         (local.set $m (call $dispatch plan M work-per-iteration)))
  *       …induction values after $m iterations, reductions combined…)
  *
- * Intervals of a group over iterations 0 … M−1, in exact integers (i64):
+ * Intervals of a group over iterations 0 … M, in exact integers (i64):
  *
- *     [ base + min(0, c·(M−1)) + Σ min spreads + low,  base + max(0, c·(M−1)) + Σ max spreads + high )
+ *     [ base + min(0, c·M) + Σ min spreads + low,  base + max(0, c·M) + Σ max spreads + high )
  *
  * An address modulo 2³² equals the exact one when the exact one lies in [0, 2³²) throughout, since the polynomial is
  * linear in each varying symbol and so takes its extremes at the ends.
@@ -24,8 +26,9 @@ import { Kind } from "../analysis/graph.ts"
 import { fingerprint } from "../analysis/polynomial.ts"
 import type { ValueType, WasmModule } from "../binary/module.ts"
 import type { FrameLayout } from "../plan/frame.ts"
-import { RESULT_BYTES, RESULTS, TICKETS } from "../plan/frame.ts"
+import { PAGE_BYTES, RESULT_BYTES, RESULTS, TICKETS } from "../plan/frame.ts"
 import type { LoopFacts } from "../plan/loop.ts"
+import { needsDisjointness } from "../plan/loop.ts"
 import type { Obligation } from "../plan/types.ts"
 import { assembleModule, CONTROL, functionBody } from "./assembler.ts"
 import { Evaluator, polynomialNodes } from "./evaluate.ts"
@@ -42,6 +45,8 @@ export interface GuardPlan {
   readonly layout: FrameLayout
   /** Store groups whose range is reported for a snapshot; empty for a plan that cannot end early. */
   readonly reported: ReadonlyArray<AccessGroup>
+  /** Store groups whose range is reported to become private in each lane. */
+  readonly windows: ReadonlyArray<AccessGroup>
 }
 
 /** Signature of a plan's `enter`. @category transforms @since 0.1.0 */
@@ -111,10 +116,15 @@ class GuardEmitter {
     const last = evaluator.local("i64")
     const participant = evaluator.local("i32")
     code.block()
-    code.get(evaluator.tripCount(facts.trip)).i64(1).op(0x7d).tee(apart).i64(2).op(0x53)
+    code.get(evaluator.tripCount(facts.trip)).i64(1).op(0x7d).tee(apart).tee(last).i64(2).op(0x53)
     evaluator.refuseIf()
-    code.get(apart).i64(1).op(0x7d).set(last)
     evaluator.divisors()
+    for (const { expected, node } of facts.privately.conditions) {
+      if (this.omit({ kind: "executed", condition: node, expected })) continue
+      evaluator.node(node)
+      if (expected) code.op(0x45)
+      evaluator.refuseIf()
+    }
     const intervals = facts.groups.map((group) => this.interval(group, last))
     this.disjointness(intervals)
     const units = this.work()
@@ -127,7 +137,7 @@ class GuardEmitter {
       evaluator.polynomial(variable.step)
       code.storeControl("i32")
     })
-    plan.reported.forEach((group, k) => {
+    ;[...plan.reported, ...plan.windows].forEach((group, k) => {
       const interval = intervals[facts.groups.indexOf(group)]
       code.i32(layout.range(k)).get(interval.low).storeControl("i64")
       code.i32(layout.range(k) + 8).get(interval.high).storeControl("i64")
@@ -169,6 +179,7 @@ class GuardEmitter {
     evaluator.polynomial(group.coefficient)
     code.op(0xac).set(stride)
     code.get(stride).get(last).op(0x7e).set(travel)
+    this.refuseHuge(travel)
     code.i64(0).set(least).i64(0).set(most)
     for (const spread of group.spreads) this.addSpread(spread, least, most)
     const at = (extreme: number, plus: number, over: 0x53 | 0x55 | undefined): number => {
@@ -202,6 +213,13 @@ class GuardEmitter {
     return result
   }
 
+  /** Refuses a distance that no memory holds, so that sums of distances stay far from the ends of 64 bits. */
+  refuseHuge(local: number): void {
+    const { evaluator } = this
+    evaluator.code.get(local).i64(2 ** 40).op(0x7c).i64(2 ** 41).op(0x56)
+    evaluator.refuseIf()
+  }
+
   addSpread(spread: AccessGroup["spreads"][number], least: number, most: number): void {
     const { evaluator } = this
     const { code } = evaluator
@@ -220,41 +238,77 @@ class GuardEmitter {
       code.get(factor).i64(range.low).op(0x7e).set(one)
       code.get(factor).i64(range.high).op(0x7e).set(two)
     }
+    this.refuseHuge(one)
+    this.refuseHuge(two)
     code.get(least).get(one).get(two).get(one).get(two).op(0x53).op(0x1b).op(0x7c).set(least)
     code.get(most).get(one).get(two).get(one).get(two).op(0x55).op(0x1b).op(0x7c).set(most)
   }
 
   /**
    * Each pair with a store: the intervals do not meet, or both advance alike and everything that one iteration touches
-   * fits into one step.
+   * fits into one step. A store next to a private window keeps away from its pages.
    */
   disjointness(intervals: ReadonlyArray<Interval>): void {
-    const { evaluator } = this
-    const { code } = evaluator
-    const { groups } = this.plan.facts
-    const window = evaluator.local("i64")
+    const { groups, privately } = this.plan.facts
     groups.forEach((store, s) => {
       if (store.kind !== "store") return
       groups.forEach((other, o) => {
-        if (other.kind === "store" && o < s) return
+        if ((other.kind === "store" && o < s) || !needsDisjointness(privately, store, other)) return
         if (this.omit({ kind: "disjoint", store: store.id, other: other.id })) return
-        const a = intervals[s]
-        const b = intervals[o]
-        // window = max(firstHigh) − min(firstLow)
-        code.get(a.firstHigh).get(b.firstHigh).get(a.firstHigh).get(b.firstHigh).op(0x55).op(0x1b)
-        code.get(a.firstLow).get(b.firstLow).get(a.firstLow).get(b.firstLow).op(0x53).op(0x1b)
-        code.op(0x7d).set(window)
-        code.get(a.stride).get(b.stride).op(0x51)
-        code.get(window).get(a.stride).i64(0).get(a.stride).op(0x7d).get(a.stride).i64(0).op(0x55).op(0x1b)
-        code.op(0x57).op(0x71)
-        if (s !== o) {
-          code.get(a.high).get(b.low).op(0x57).op(0x72)
-          code.get(b.high).get(a.low).op(0x57).op(0x72)
-        }
-        code.op(0x45)
-        evaluator.refuseIf()
+        this.keepApart(intervals[s], intervals[o], s !== o, !store.fixed && !other.fixed)
       })
     })
+    for (const window of privately.windows) {
+      if (this.omit({ kind: "private", store: window.id })) continue
+      const own = intervals[groups.indexOf(window)]
+      groups.forEach((store, k) => {
+        if (store.kind === "store" && !store.fixed) this.keepFromPages(own, intervals[k])
+      })
+    }
+    for (const { load, store } of privately.contained) {
+      if (this.omit({ kind: "written-before-read", load: load.id, store: store.id })) continue
+      this.keepInside(intervals[groups.indexOf(load)], intervals[groups.indexOf(store)])
+    }
+  }
+
+  keepApart(a: Interval, b: Interval, distinct: boolean, moving: boolean): void {
+    const { evaluator } = this
+    const { code } = evaluator
+    code.i32(0)
+    if (moving) {
+      // window = max(firstHigh) − min(firstLow) ≤ |stride|, strides equal
+      const window = evaluator.local("i64")
+      code.get(a.firstHigh).get(b.firstHigh).get(a.firstHigh).get(b.firstHigh).op(0x55).op(0x1b)
+      code.get(a.firstLow).get(b.firstLow).get(a.firstLow).get(b.firstLow).op(0x53).op(0x1b)
+      code.op(0x7d).set(window)
+      code.get(a.stride).get(b.stride).op(0x51)
+      code.get(window).get(a.stride).i64(0).get(a.stride).op(0x7d).get(a.stride).i64(0).op(0x55).op(0x1b)
+      code.op(0x57).op(0x71).op(0x72)
+    }
+    if (distinct) {
+      code.get(a.high).get(b.low).op(0x57).op(0x72)
+      code.get(b.high).get(a.low).op(0x57).op(0x72)
+    }
+    code.op(0x45)
+    evaluator.refuseIf()
+  }
+
+  /** Refuses a store into a page that holds private bytes. */
+  keepFromPages(window: Interval, store: Interval): void {
+    const { evaluator } = this
+    const { code } = evaluator
+    code.get(window.low).i64(-PAGE_BYTES).op(0x83).get(store.high).op(0x59) // page start >= store end
+    code.get(window.high).i64(PAGE_BYTES - 1).op(0x7c).i64(-PAGE_BYTES).op(0x83).get(store.low).op(0x57)
+    code.op(0x72).op(0x45)
+    evaluator.refuseIf()
+  }
+
+  /** Refuses a load that leaves the row that was written. */
+  keepInside(load: Interval, store: Interval): void {
+    const { evaluator } = this
+    const { code } = evaluator
+    code.get(load.low).get(store.low).op(0x53).get(load.high).get(store.high).op(0x55).op(0x72)
+    evaluator.refuseIf()
   }
 
   /** A local (i64) with the instructions of one iteration, inner loops multiplied by their trip counts. */

@@ -1,0 +1,239 @@
+/**
+ * Privacy: memory that each iteration writes before it reads, so that every lane can have bytes of its own for it.
+ *
+ * Scratch lines, temporaries at fixed addresses and stack frames are written at the same addresses by every iteration.
+ * They carry nothing from one iteration to the next when
+ *
+ * - every read of them comes after a write of the same bytes in the same iteration, and
+ * - every iteration writes the same bytes, so that the last one leaves what the serial loop leaves. Bytes below the
+ *   stack pointer as the iteration found it are exempt: they are dead by the C calling convention.
+ *
+ * A lane then gets private copies of the pages around them.
+ *
+ * @since 0.1.0
+ */
+import type { AccessGroup } from "./footprint.ts"
+import { groupKey } from "./footprint.ts"
+import type { Access, Graph } from "./graph.ts"
+import { Kind } from "./graph.ts"
+import type { Induction } from "./induction.ts"
+import { isConstant } from "./polynomial.ts"
+
+/**
+ * What can be private.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Privacy {
+  /** Fixed stores whose bytes become private. */
+  readonly windows: ReadonlyArray<AccessGroup>
+  /** Fixed loads that only read what their iteration has written. */
+  readonly covered: ReadonlySet<AccessGroup>
+  /** Fixed loads that do so when, at entry, their interval lies inside that of a store. */
+  readonly contained: ReadonlyArray<{ readonly load: AccessGroup; readonly store: AccessGroup }>
+  /** A fixed store that not every iteration executes, when there is one. */
+  readonly sometimes: Access | undefined
+  /** Invariant conditions that decide whether the iterations execute the stores; tested at entry. */
+  readonly conditions: ReadonlyArray<Condition>
+}
+
+/**
+ * An invariant condition and the outcome that is relied on.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Condition {
+  readonly node: number
+  readonly expected: boolean
+}
+
+/** Judges the fixed accesses of a footprint. @category analysis @since 0.1.0 */
+export const privacy = (induction: Induction, groups: ReadonlyArray<AccessGroup>): Privacy => {
+  const windows = groups.filter((group) => group.fixed && group.kind === "store")
+  if (windows.length === 0) {
+    return { windows, covered: new Set(), contained: [], sometimes: undefined, conditions: [] }
+  }
+  return new Judge(induction, groups, windows).judge()
+}
+
+class Judge {
+  readonly induction: Induction
+  readonly graph: Graph
+  readonly groups: ReadonlyArray<AccessGroup>
+  readonly windows: ReadonlyArray<AccessGroup>
+  readonly conditions: Array<Condition> = []
+  readonly #always = new Map<number, ReadonlyArray<Condition> | undefined>()
+
+  constructor(induction: Induction, groups: ReadonlyArray<AccessGroup>, windows: ReadonlyArray<AccessGroup>) {
+    this.induction = induction
+    this.graph = induction.graph
+    this.groups = groups
+    this.windows = windows
+  }
+
+  judge(): Privacy {
+    const covered = new Set<AccessGroup>()
+    const contained: Array<{ load: AccessGroup; store: AccessGroup }> = []
+    let sometimes: Access | undefined
+    for (const window of this.windows) {
+      if (!isBelowStackPointer(this.graph, window)) sometimes ??= this.sometimesStored(window)
+    }
+    for (const load of this.groups) {
+      if (!load.fixed || load.kind !== "load") continue
+      if (this.coveredByConstants(load)) covered.add(load)
+      else {
+        const store = this.windows.find((window) => this.coversRow(window, load))
+        if (store !== undefined) contained.push({ load, store })
+      }
+    }
+    return { windows: this.windows, covered, contained, sometimes, conditions: this.conditions }
+  }
+
+  /** Relies on conditions; false when there are none under which it holds. */
+  rely(conditions: ReadonlyArray<Condition> | undefined): boolean {
+    if (conditions === undefined) return false
+    for (const one of conditions) {
+      if (this.conditions.some((c) => c.node === one.node && c.expected !== one.expected)) return false
+    }
+    for (const one of conditions) if (!this.conditions.some((c) => c.node === one.node)) this.conditions.push(one)
+    return true
+  }
+
+  /**
+   * Conditions under which every iteration of loop 0 that goes on reaches a block: those of the branches above it, which
+   * must be invariant. An inner loop with one exit is left in the end; a branch out of loop 0 is not taken.
+   */
+  always(block: number): ReadonlyArray<Condition> | undefined {
+    if (!this.#always.has(block)) this.#always.set(block, this.#findAlways(block))
+    return this.#always.get(block)
+  }
+
+  #findAlways(block: number): ReadonlyArray<Condition> | undefined {
+    const { graph, induction } = this
+    const conditions: Array<Condition> = []
+    for (let at = block; at !== graph.loops[0].header;) {
+      const above = graph.idom[at]
+      const { condition, succs } = graph.blocks[above]
+      const sides = succs.filter((s) => s.to === at || (graph.blocks[s.to].preds.length === 1 && graph.dominates(s.to, at)))
+      if (succs.length > 1 && sides.length === 1) {
+        const left = graph.loops.find((l) => l.id > 0 && l.body.has(above) && !l.body.has(sides[0].to))
+        if (left !== undefined) {
+          if (left.exits.length !== 1 || left.body.has(block)) return undefined
+        } else if (succs.some((s) => s !== sides[0] && graph.loops[0].body.has(s.to))) {
+          const kind = sides[0].kind
+          if (condition === 0 || kind === "case" || kind === "jump" || !induction.isInvariant(condition)) return undefined
+          conditions.push({ node: condition, expected: kind === "true" })
+        }
+      }
+      at = above
+    }
+    return conditions
+  }
+
+  /** Conditions under which each iteration executes the access, and in inner loops always equally often. */
+  everyIteration(access: Access): ReadonlyArray<Condition> | undefined {
+    const { graph, induction } = this
+    let block = access.block
+    for (let id = graph.inner[block]; id > 0; id = graph.loops[id].parent) {
+      const loop = graph.loops[id]
+      if (!loop.latches.every((latch) => graph.order[latch] < 0 || graph.dominates(block, latch))) return undefined
+      const trip = induction.trip(id)
+      if (trip === undefined || !trip.only || !induction.isInvariantTrip(trip)) return undefined
+      block = loop.header
+    }
+    return this.always(block)
+  }
+
+  /**
+   * A store that some iterations leave out, unless its bytes are also stored by every iteration: then what an iteration
+   * leaves there is its own in any case.
+   */
+  sometimesStored(window: AccessGroup): Access | undefined {
+    const key = groupKey(window)
+    const spans: Array<[number, number]> = []
+    for (const other of window.spreads.length > 0 ? [] : this.windows) {
+      if (groupKey(other) !== key) continue
+      const shift = (other.base.constant - window.base.constant) | 0
+      for (const { access, high, low } of other.members) {
+        if (this.everyIteration(access)?.length === 0) spans.push([low + shift, high + shift])
+      }
+    }
+    return window.members.find(({ access, high, low }) =>
+      !isInside(low, high, spans) && !this.rely(this.everyIteration(access))
+    )?.access
+  }
+
+  /** True when every load of the group reads bytes that earlier stores with constant distances have all written. */
+  coveredByConstants(load: AccessGroup): boolean {
+    if (load.spreads.length > 0) return false
+    const key = groupKey(load)
+    const stores = this.windows.filter((window) => groupKey(window) === key)
+    return load.members.every((member) => {
+      const spans: Array<[number, number]> = []
+      for (const window of stores) {
+        const shift = (window.base.constant - load.base.constant) | 0
+        for (const { access, high, low } of window.members) {
+          if (this.comesBefore(access, member.access)) spans.push([low + shift, high + shift])
+        }
+      }
+      return isInside(member.low, member.high, spans)
+    })
+  }
+
+  /** True when `first` is executed before `second` whenever `second` is, in the same iteration of loop 0. */
+  comesBefore(first: Access, second: Access): boolean {
+    const { graph } = this
+    return first.block === second.block
+      ? graph.accesses.indexOf(first) < graph.accesses.indexOf(second)
+      : graph.dominates(first.block, second.block)
+  }
+
+  /**
+   * True when an inner loop, completed before the load, stores a row without gaps: its members side by side are at
+   * least as wide as its step. Whether the load stays inside the row is tested at entry.
+   */
+  coversRow(store: AccessGroup, load: AccessGroup): boolean {
+    const { graph, induction } = this
+    if (store.spreads.length !== 1 || !store.spreads[0].symbol.startsWith("J")) return false
+    const { coefficient, symbol } = store.spreads[0]
+    const loop = graph.loops[Number(symbol.slice(1))]
+    const trip = induction.trip(loop.id)
+    if (trip === undefined || !trip.only || !isConstant(coefficient)) return false
+    const spans: Array<[number, number]> = []
+    for (const { access, high, low } of store.members) {
+      if (graph.inner[access.block] !== loop.id) return false
+      if (!loop.latches.every((latch) => graph.order[latch] < 0 || graph.dominates(access.block, latch))) return false
+      // Stored in the iteration that leaves, too: then iterations 0 … T are complete, as the interval takes them.
+      if (!graph.dominates(access.block, trip.from)) return false
+      spans.push([low, high])
+    }
+    if (!isInside(store.low, store.high, spans)) return false
+    if (store.high - store.low < Math.abs(coefficient.constant)) return false
+    const after = load.members.every(({ access }) =>
+      !loop.body.has(access.block) && graph.order[loop.header] < graph.order[access.block]
+    )
+    return after && this.rely(this.always(loop.header))
+  }
+}
+
+/** Bytes in [sp − k, sp), where sp is a global that the iteration lowers and puts back. */
+const isBelowStackPointer = (graph: Graph, group: AccessGroup): boolean => {
+  const terms = [...group.base.terms.values()]
+  if (terms.length !== 1 || group.spreads.length > 0) return false
+  const { coefficient, symbols } = terms[0]
+  if (coefficient !== 1 || symbols.length !== 1 || !symbols[0].startsWith("n")) return false
+  const node = Number(symbols[0].slice(1))
+  return graph.kind[node] === Kind.Global && graph.writtenGlobals.has(graph.a[node]) &&
+    group.base.constant < 0 && group.base.constant + group.high <= 0
+}
+
+const isInside = (low: number, high: number, spans: Array<[number, number]>): boolean => {
+  let reached = low
+  for (const [from, to] of spans.sort((x, y) => x[0] - y[0])) {
+    if (from > reached) break
+    reached = Math.max(reached, to)
+  }
+  return reached >= high
+}
