@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import type { Access } from "./graph.ts"
-import type { Induction } from "./induction.ts"
+import type { Induction, Trip } from "./induction.ts"
 import { isVarying } from "./induction.ts"
 import type { Polynomial } from "./polynomial.ts"
 import { fingerprint, isConstant, linearIn, mentions } from "./polynomial.ts"
@@ -18,6 +18,8 @@ import { fingerprint, isConstant, linearIn, mentions } from "./polynomial.ts"
 export interface Spread {
   /** `J<id>` (0 … `T<id>`) or `R<id>` (a numeric range). */
   readonly symbol: string
+  /** True when the access is not executed in the iteration that leaves loop `id`: then 0 … `T<id>` − 1. */
+  readonly short: boolean
   /** Invariant factor. */
   readonly coefficient: Polynomial
 }
@@ -91,7 +93,7 @@ export const footprint = (induction: Induction): Footprint => {
     if (!body.has(access.block)) continue
     const refused = access.kind === "load" ? "unknown-load" : "unknown-store"
     const address = induction.at(access.address, access.block)
-    const parts = address === undefined ? undefined : split(induction, address)
+    const parts = address === undefined ? undefined : split(induction, address, access.block)
     if (parts === undefined) unknown.push({ access, reason: refused })
     else if (parts === "inner-trip") unknown.push({ access, reason: "inner-trip" })
     else place(groups, access, parts)
@@ -105,7 +107,7 @@ interface Parts {
   readonly spreads: ReadonlyArray<Spread>
 }
 
-const split = (induction: Induction, address: Polynomial): Parts | "inner-trip" | undefined => {
+const split = (induction: Induction, address: Polynomial, block: number): Parts | "inner-trip" | undefined => {
   const own = linearIn(address, "J0")
   if (own === undefined || mentions(own.coefficient, isVarying)) return undefined
   let rest = own.rest
@@ -114,18 +116,27 @@ const split = (induction: Induction, address: Polynomial): Parts | "inner-trip" 
   for (const term of rest.terms.values()) for (const s of term.symbols) if (isVarying(s)) names.add(s)
   for (const name of [...names].sort()) {
     if (name.startsWith("P")) return undefined
+    let short = false
     if (name.startsWith("J")) {
       const trip = induction.trip(Number(name.slice(1)))
       if (trip === undefined || !induction.isInvariantTrip(trip)) return "inner-trip"
+      short = followsTest(induction, trip, block)
     }
     const parts = linearIn(rest, name)
     if (parts === undefined || mentions(parts.coefficient, isVarying)) return undefined
     const range = induction.ranges.get(name)
     if (range !== undefined && Math.max(Math.abs(range.low), Math.abs(range.high)) > MAXIMUM_RANGE) return undefined
-    spreads.push({ symbol: name, coefficient: parts.coefficient })
+    spreads.push({ symbol: name, short, coefficient: parts.coefficient })
     rest = parts.rest
   }
   return spreads.length > MAXIMUM_SPREADS ? undefined : { base: rest, coefficient: own.coefficient, spreads }
+}
+
+/** True when the block is only reached after the test has let the iteration go on. */
+const followsTest = (induction: Induction, trip: Trip, block: number): boolean => {
+  const { graph } = induction
+  const stays = graph.blocks[trip.from].succs.filter((s) => s !== trip.edge)
+  return stays.length === 1 && graph.blocks[stays[0].to].preds.length === 1 && graph.dominates(stays[0].to, block)
 }
 
 const place = (groups: Array<AccessGroup>, access: Access, parts: Parts): void => {
@@ -164,5 +175,5 @@ export const groupKey = (parts: Parts): string =>
   [
     fingerprint(parts.base, false),
     fingerprint(parts.coefficient),
-    ...parts.spreads.map((s) => `${s.symbol}:${fingerprint(s.coefficient)}`)
+    ...parts.spreads.map((s) => `${s.symbol}${s.short ? "-" : ""}:${fingerprint(s.coefficient)}`)
   ].join("|")

@@ -197,7 +197,7 @@ class Judge {
   coversRow(store: AccessGroup, load: AccessGroup): boolean {
     const { graph, induction } = this
     if (store.spreads.length !== 1 || !store.spreads[0].symbol.startsWith("J")) return false
-    const { coefficient, symbol } = store.spreads[0]
+    const { coefficient, short, symbol } = store.spreads[0]
     const loop = graph.loops[Number(symbol.slice(1))]
     const trip = induction.trip(loop.id)
     if (trip === undefined || !trip.only || !isConstant(coefficient)) return false
@@ -205,8 +205,8 @@ class Judge {
     for (const { access, high, low } of store.members) {
       if (graph.inner[access.block] !== loop.id) return false
       if (!loop.latches.every((latch) => graph.order[latch] < 0 || graph.dominates(access.block, latch))) return false
-      // Stored in the iteration that leaves, too: then iterations 0 … T are complete, as the interval takes them.
-      if (!graph.dominates(access.block, trip.from)) return false
+      // Stored as often as the interval takes it: in the iteration that leaves, too, unless that is left out.
+      if (!short && !graph.dominates(access.block, trip.from)) return false
       spans.push([low, high])
     }
     if (!isInside(store.low, store.high, spans)) return false

@@ -232,7 +232,9 @@ class GuardEmitter {
     if (spread.symbol.startsWith("J")) {
       const count = evaluator.tripCount(induction.trip(Number(spread.symbol.slice(1)))!)
       code.i64(0).set(one)
-      code.get(factor).get(count).op(0x7e).set(two)
+      code.get(count)
+      if (spread.short) code.i64(1).op(0x7d).i64(0).get(count).i64(0).op(0x55).op(0x1b)
+      code.get(factor).op(0x7e).set(two)
     } else {
       const range = induction.ranges.get(spread.symbol)!
       code.get(factor).i64(range.low).op(0x7e).set(one)
