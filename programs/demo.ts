@@ -152,4 +152,10 @@ const main = async (): Promise<void> => {
   if (found.length > 0) process.exitCode = 1
 }
 
-await main()
+try {
+  await main()
+} catch (error) {
+  endProgress()
+  print(paint("red", `FAILED  ${error instanceof Error ? error.message : String(error)}`))
+  process.exitCode = 1
+}

@@ -5,7 +5,8 @@
  * @since 0.1.0
  */
 import { spawn } from "node:child_process"
-import { readFileSync } from "node:fs"
+import { readFileSync, rmSync } from "node:fs"
+import { dirname } from "node:path"
 import { fileURLToPath } from "node:url"
 import type { DispatchRecord } from "../../src/lane/dispatcher.ts"
 import type { Span } from "./timeline.ts"
@@ -83,6 +84,7 @@ export const tryPackage = async (name: string, progress: (step: string) => void)
   const line = JSON.parse(text) as Line
   if (line.error !== undefined) throw new Error(`${name}: ${line.error}`)
   const { samples } = JSON.parse(readFileSync(line.samples, "utf8")) as Samples
+  rmSync(dirname(dirname(line.samples)), { recursive: true, force: true })
   const { arms, report } = samples.restarts.at(-1)!
   return { ...line, call: arms.folio.last, dispatched: report.timeline, serial: report.serial }
 }
