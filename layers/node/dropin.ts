@@ -17,8 +17,7 @@
  */
 import type { prepare as Prepare } from "../../src/plan/prepare.ts"
 import type * as Binding from "./binder.ts"
-import { buildIdentity } from "./build.ts"
-import { cacheDirectory, fingerprint, PatchCache } from "./cache.ts"
+import { buildIdentity, cacheDirectory, fingerprint, PatchCache } from "./cache.ts"
 import type { Substitution } from "./decisions.ts"
 import { applyPatch, type CacheEntry, hash128, identityIn, sameBytes } from "./entry.ts"
 import type * as Queue from "./preparation-queue.ts"

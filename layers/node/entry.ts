@@ -1,6 +1,7 @@
 /**
- * What the cache keeps of a module, as bytes, and the hashes that go with it. Read at every start that meets the
- * module, so nothing is loaded for it: `node:crypto` alone takes longer than all of this.
+ * What is kept of a prepared module, as bytes, and the hashes that go with it: an entry in the cache, with the bundle
+ * that instances are bound with, which goes into the patched module as well, for its clones. Read at every start that
+ * meets the module, so nothing is loaded for it: `node:crypto` alone takes longer than all of this.
  *
  * ```text
  * blobs  = count:u32 length:u32{count} byte…           all numbers in little-endian bytes
@@ -9,14 +10,19 @@
  * module = length:u32 hash:byte{16}                    of the original
  * patch  = run*
  * run    = step:i32 copy:u32 insert:u32 byte{insert}   `patch.ts` makes them
+ * bundle = blobs(build, identity:i64, plan as JSON, guard, chunk*)
  * ```
  *
  * @since 0.1.0
  */
+import type { Plan } from "../../src/plan/types.ts"
+import { CLONE_SECTION } from "./marker.ts"
 
 /** "FOLC" in little-endian bytes. */
 const magic = 0x434c4f46
 const hashBytes = 16
+
+const text = (value: string): Uint8Array => new TextEncoder().encode(value)
 
 const viewOf = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
@@ -186,7 +192,7 @@ const word = (value: number): Uint8Array => {
  */
 export const encodeEntry = (module: Uint8Array, { patch, summary }: CacheEntry): Uint8Array<ArrayBuffer> => {
   const moduleBlob = new Uint8Array([...word(module.length), ...(patch?.hash ?? hash128(module))])
-  const blobs: Array<Uint8Array> = [moduleBlob, new TextEncoder().encode(summary)]
+  const blobs: Array<Uint8Array> = [moduleBlob, text(summary)]
   if (patch !== undefined) blobs.push(word(patch.length), patch.patch, patch.bundle)
   const body = joinBlobs(blobs)
   const entry = new Uint8Array(4 + hashBytes + body.length)
@@ -245,4 +251,67 @@ export const applyPatch = (input: Uint8Array, patch: Uint8Array, length: number)
   }
   if (to !== length) throw new RangeError(`${to} bytes where ${length} were expected`)
   return output
+}
+
+/**
+ * What belongs to one patched module.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Bundle {
+  /** Build of Folio that made it; no other one can use it. */
+  readonly build: string
+  /** Number under which instances are known. */
+  readonly identity: bigint
+  /** The plan, with its planned loops only. */
+  readonly plan: Plan
+  readonly guard: Uint8Array
+  readonly chunks: ReadonlyArray<Uint8Array>
+}
+
+/**
+ * Writes a bundle.
+ *
+ * @category writing
+ * @since 0.1.0
+ */
+export const encodeBundle = ({ build, chunks, guard, identity, plan }: Bundle): Uint8Array<ArrayBuffer> => {
+  const planned = { ...plan, loops: plan.loops.filter(({ _tag }) => _tag === "planned") }
+  const number = new Uint8Array(new BigInt64Array([identity]).buffer)
+  return joinBlobs([text(build), number, text(JSON.stringify(planned)), guard, ...chunks])
+}
+
+/**
+ * Reads a bundle. `undefined` where another build made it; throws where it is damaged.
+ *
+ * @category reading
+ * @since 0.1.0
+ */
+export const decodeBundle = (bytes: Uint8Array, build: string): Bundle | undefined => {
+  const [of, number, plan, guard, ...chunks] = splitBlobs(bytes)
+  const decoder = new TextDecoder()
+  if (decoder.decode(of) !== build) return undefined
+  return { build, identity: identityIn(number), plan: JSON.parse(decoder.decode(plan)) as Plan, guard, chunks }
+}
+
+/** LEB128 of an unsigned number below 2³². */
+const leb = (value: number): ReadonlyArray<number> =>
+  value < 128 ? [value] : [value % 128 | 128, ...leb(Math.floor(value / 128))]
+
+/**
+ * A patched module with its bundle behind it, as a custom section.
+ *
+ * @category writing
+ * @since 0.1.0
+ */
+export const withBundle = (module: Uint8Array, bundle: Uint8Array): Uint8Array<ArrayBuffer> => {
+  const name = text(CLONE_SECTION)
+  const nameLength = leb(name.length)
+  const head = [0, ...leb(nameLength.length + name.length + bundle.length), ...nameLength, ...name]
+  const whole = new Uint8Array(module.length + head.length + bundle.length)
+  whole.set(module)
+  whole.set(head, module.length)
+  whole.set(bundle, module.length + head.length)
+  return whole
 }

@@ -6,8 +6,7 @@
  */
 import type { prepare as Prepare } from "../../src/plan/prepare.ts"
 import type { Plan } from "../../src/plan/types.ts"
-import { encodeBundle } from "./bundle.ts"
-import { applyPatch, type CacheEntry, hash128, identityIn, sameBytes } from "./entry.ts"
+import { applyPatch, type CacheEntry, encodeBundle, hash128, identityIn, sameBytes } from "./entry.ts"
 import { withIdentity } from "./identity.ts"
 import { original } from "./original.ts"
 import { makePatch } from "./patch.ts"

@@ -2,7 +2,7 @@
  * What goes with a patched module comes back as it was, for the same build only.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { type Bundle, decodeBundle, encodeBundle, withBundle } from "../../../layers/node/bundle.ts"
+import { type Bundle, decodeBundle, encodeBundle, withBundle } from "../../../layers/node/entry.ts"
 import { withIdentity } from "../../../layers/node/identity.ts"
 import { CLONE_SECTION, IDENTITY_EXPORT, identityOf, visibleExports } from "../../../layers/node/marker.ts"
 import { prepare } from "../../../src/plan/prepare.ts"
