@@ -1,17 +1,11 @@
 /**
  * The corpus as an instrument: what `npm run bench -- regenerate` needs to rebuild its summaries.
  */
-import { check, type Summary } from "../lib/instrument.ts"
+import { check, type Instrument } from "../lib/instrument.ts"
 import { judge } from "./judge.ts"
 import type { ProgramSamples } from "./program.ts"
 
-/**
- * The summary of one program.
- *
- * @category summaries
- * @since 0.1.0
- */
-export const summarise = (samples: ProgramSamples): Summary => {
+const summarise: Instrument<ProgramSamples>["summarise"] = (samples) => {
   const verdict = judge(samples)
   return {
     figure: verdict.ratio,
@@ -24,3 +18,11 @@ export const summarise = (samples: ProgramSamples): Summary => {
     rows: { ...verdict }
   }
 }
+
+/**
+ * Summaries of programs. They are measured by `npm run corpus`, which knows folders and names.
+ *
+ * @category instruments
+ * @since 0.1.0
+ */
+export const instrument: Pick<Instrument<ProgramSamples>, "summarise"> = { summarise }

@@ -19,7 +19,7 @@ import { recordMachine } from "../lib/machine.ts"
 import { rounded, writeResult } from "../lib/record.ts"
 import { root, sourceHashes } from "../lib/sources.ts"
 import { type CorpusFolder, install, readFolder } from "./folder.ts"
-import { summarise } from "./instrument.ts"
+import { instrument } from "./instrument.ts"
 import { judge, type Verdict } from "./judge.ts"
 import { plumbing } from "./plumbing.ts"
 import { measureProgram } from "./program.ts"
@@ -82,7 +82,7 @@ const judgeAll = async (folder: CorpusFolder): Promise<boolean> => {
         sources,
         samples
       }
-      writeResult(directory, file, summarise(samples))
+      writeResult(directory, file, instrument.summarise(samples))
       const verdict = judge(samples)
       verdicts.push(verdict)
       console.log(JSON.stringify({ ...verdict, samples: join(directory, "samples.json") }))
