@@ -36,6 +36,8 @@ const start = (settings: Settings, rung: string): Decisions => {
   return requireModule<typeof Choices>("./decisions").makeDecisions(dropIn)
 }
 
+const messageOf = (error: unknown): string => error instanceof Error ? error.message : String(error)
+
 const register = (): void => {
   const { problems, settings } = readSettings(process.env)
   const host = settings.off
@@ -43,19 +45,22 @@ const register = (): void => {
     : judgeHost(settings)
   let reason = host._tag === "unable" ? host.reason : undefined
 
-  if (host._tag === "able") {
-    let decisions: Decisions | undefined
-    intercept(() => {
-      if (decisions !== undefined) return decisions
-      // What is compiled while Folio is being loaded is not the program's.
-      decisions = undecided
-      try {
-        return decisions = start(settings, host.rung)
-      } catch (error) {
-        reason = `Folio cannot be loaded: ${error instanceof Error ? error.message : String(error)}`
-        return decisions
-      }
-    })
+  let decisions: Decisions | undefined
+  const decide = (rung: string): Decisions => {
+    if (decisions !== undefined) return decisions
+    // What is compiled while Folio is being loaded is not the program's.
+    decisions = undecided
+    try {
+      decisions = start(settings, rung)
+    } catch (error) {
+      reason = `Folio cannot be loaded: ${messageOf(error)}`
+    }
+    return decisions
+  }
+  try {
+    if (host._tag === "able") intercept(() => decide(host.rung))
+  } catch (error) {
+    reason = `WebAssembly cannot be intercepted: ${messageOf(error)}`
   }
 
   const { report } = settings

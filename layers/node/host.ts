@@ -26,6 +26,7 @@ const neededMajor = 26
  */
 export const judgeHost = ({ workers }: Pick<Settings, "workers">): HostVerdict => {
   const unable = (reason: string): HostVerdict => ({ _tag: "unable", reason })
+  if (globalThis.WebAssembly === undefined) return unable("there is no WebAssembly (--jitless)")
   if (Number.parseInt(process.versions.node, 10) < neededMajor) {
     return unable(`Node.js ${process.version} cannot map a guest's memory into other threads; Node.js 26 can`)
   }
@@ -36,6 +37,8 @@ export const judgeHost = ({ workers }: Pick<Settings, "workers">): HostVerdict =
   // as one of Folio's.
   const { isBuiltin } = process.getBuiltinModule("node:module")
   if (!isBuiltin("node:ffi")) return unable("node:ffi is switched off (--no-experimental-ffi)")
+  // Modules are loaded when `new WebAssembly.Module` is called, which cannot wait for `import`.
+  if (!process.features.require_module) return unable("require of ES modules is switched off (--no-require-module)")
   if (workers === 1) return unable("FOLIO_WORKERS=1 asks for one thread")
   if (workers === undefined && process.getBuiltinModule("node:os").availableParallelism() < 2) {
     return unable("one CPU is available")

@@ -88,7 +88,7 @@ const put = (owner: object, name: string, value: unknown): void => {
  * @category installing
  * @since 0.1.0
  */
-export const isIntercepted = (): boolean => Reflect.get(WebAssembly.Module, installedMark) === true
+export const isIntercepted = (): boolean => Reflect.get(globalThis.WebAssembly?.Module ?? {}, installedMark) === true
 
 /**
  * Replaces `Module`, `Instance`, `compile`, `instantiate`, `compileStreaming` and `instantiateStreaming` of this

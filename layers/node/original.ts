@@ -8,8 +8,11 @@
  * @since 0.1.0
  */
 
-const { compile, compileStreaming, instantiate, instantiateStreaming, Instance, Module, validate } = WebAssembly
-const exportsGetter = Object.getOwnPropertyDescriptor(Instance.prototype, "exports")?.get
+// There is none with `--jitless`; this file is loaded all the same, and nothing of it is used then.
+const engine: Partial<typeof WebAssembly> = globalThis.WebAssembly ?? {}
+const { compile, compileStreaming, instantiate, instantiateStreaming, Instance, Module, validate } =
+  engine as typeof WebAssembly
+const exportsGetter = Instance && Object.getOwnPropertyDescriptor(Instance.prototype, "exports")?.get
 
 /**
  * The constructors and functions of the engine.
@@ -25,8 +28,8 @@ export const original = {
   instantiate,
   instantiateStreaming,
   validate,
-  moduleExports: Module.exports,
-  customSections: Module.customSections
+  moduleExports: Module?.exports,
+  customSections: Module?.customSections
 } as const
 
 /**
