@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import type { Tally } from "../../services/Scheduling.ts"
-import type { AttachmentReport } from "../../src/lane/dispatcher.ts"
+import type { AttachmentReport } from "../../src/lane/attachment.ts"
 
 /** What the dispatcher's reasons mean. */
 const WORDS: Readonly<Record<string, string>> = {

@@ -8,6 +8,7 @@ import * as Layer from "effect/Layer"
 import { Admission } from "../../services/Admission.ts"
 import { type Bound, Scheduling, type SchedulingShape } from "../../services/Scheduling.ts"
 import { Transport } from "../../services/Transport.ts"
+import { Attachment } from "../../src/lane/attachment.ts"
 import { Dispatcher, type DispatcherHost } from "../../src/lane/dispatcher.ts"
 import { defaultPolicy } from "../../src/lane/monitor.ts"
 import { hiddenMemory, originalExports } from "../core/exports.ts"
@@ -47,7 +48,7 @@ export const make: Effect.Effect<SchedulingShape, never, Admission | Transport> 
         Effect.sync(() => {
           const memory = hiddenMemory(instance.exports)
           if (memory === undefined) throw new TypeError("the instance is not one of the emitted module")
-          return { memory, attachment: dispatcher.attach(instance, prepared, memory, new InProcessMemory(memory)) }
+          return { memory, attachment: new Attachment(dispatcher, instance.exports, prepared, memory, new InProcessMemory(memory)) }
         }),
         ({ attachment }) => Effect.sync(() => attachment.close())
       ).pipe(

@@ -4,8 +4,8 @@
  *
  * @since 0.1.0
  */
-import type { AttachmentReport, DispatcherHost, DispatchRecord } from "../../src/lane/dispatcher.ts"
-import { type Attachment, Dispatcher } from "../../src/lane/dispatcher.ts"
+import { Attachment, type AttachmentReport } from "../../src/lane/attachment.ts"
+import { Dispatcher, type DispatcherHost, type DispatchRecord } from "../../src/lane/dispatcher.ts"
 import type { LanesReport, MappedMemory, Rung } from "../../src/lane/lanes.ts"
 import { defaultPolicy } from "../../src/lane/monitor.ts"
 import { memoryName } from "../../src/plan/hidden.ts"
@@ -159,7 +159,7 @@ export class NodeEngine {
     const mapped = this.#map(memory)
     if (typeof mapped === "string") return mapped
     try {
-      return this.#dispatcher.attach({ exports } as WebAssembly.Instance, prepared, memory, mapped)
+      return new Attachment(this.#dispatcher, exports, prepared, memory, mapped)
     } catch (error) {
       return `the runtime could not be attached: ${error instanceof Error ? error.message : String(error)}`
     }

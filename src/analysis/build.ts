@@ -3,7 +3,7 @@
  *
  * Wasm is structured, so a single pass suffices: a loop header gets a phi for every local written inside, and the end
  * of a block merges what its branches bring. Values from before the region are opaque entries: what is known of them
- * is found out at run time, by the guard.
+ * is found out at run time, by the guard. Calls of small callees are followed as if their bodies stood in the place.
  *
  * @since 0.1.0
  */
@@ -11,67 +11,13 @@ import { InstructionReader } from "../binary/instruction.ts"
 import type { FunctionType, ValueType, WasmModule } from "../binary/module.ts"
 import { localTypes } from "../binary/module.ts"
 import { laneShape, loadShape, numericShape, storeShape } from "../binary/opcodes.ts"
-import type { Effect, EffectCode, ExitInfo, LoadInfo, Phi } from "./graph.ts"
-import { Graph, Kind } from "./graph.ts"
+import type { EffectCode, Graph, LoadInfo } from "./graph.ts"
+import { Kind } from "./graph.ts"
 import type { LoopLiveness } from "./liveness.ts"
+import type { Frame, RegionLimits, Snapshot } from "./region.ts"
+import { RegionState, RegionTooLarge } from "./region.ts"
 import type { LoopShape } from "./scan.ts"
 import { isIntegerGlobal, type Summaries } from "./summary.ts"
-
-/**
- * Why a region could not be turned into a graph.
- *
- * @category errors
- * @since 0.1.0
- */
-export class RegionTooLarge extends Error {
-  readonly _tag = "RegionTooLarge"
-}
-
-/**
- * Caps on the symbolic state of one region.
- *
- * @category models
- * @since 0.1.0
- */
-export interface RegionLimits {
-  /** Most nodes of a graph. */
-  readonly nodes: number
-  /** Which callees are followed; `undefined`: none. */
-  readonly summaries: Summaries | undefined
-}
-
-/** What belongs to one function on the way through the code: the region's own, or a callee that is followed. */
-interface Context {
-  readonly functionIndex: number
-  readonly types: ReadonlyArray<ValueType>
-  readonly functionType: FunctionType
-  readonly assigned: ReadonlyArray<number>
-  readonly slotOf: ReadonlyMap<number, number>
-  readonly reader: InstructionReader
-  readonly codeEnd: number
-  /** Frames below this one belong to callers. */
-  readonly base: number
-}
-
-interface Snapshot {
-  readonly block: number
-  readonly locals: Int32Array
-  readonly globals: ReadonlyMap<number, number>
-  readonly values: ReadonlyArray<number>
-  readonly kind: "jump" | "true" | "false" | "case"
-}
-
-interface Frame {
-  readonly kind: "block" | "loop" | "if"
-  readonly height: number
-  readonly params: ReadonlyArray<ValueType>
-  readonly results: ReadonlyArray<ValueType>
-  readonly branches: Array<Snapshot>
-  readonly loop: number
-  elseState: Snapshot | undefined
-}
-
-const EMPTY: FunctionType = { params: [], results: [] }
 
 /**
  * Builds and finishes the graph of `shape`. `liveness` prunes values that nobody reads behind the loop; without it
@@ -90,69 +36,14 @@ export const buildRegion = (
   limits: RegionLimits
 ): Graph => new Builder(module, functionIndex, types, functionType, shape, liveness, limits).run()
 
-class Builder {
-  readonly graph = new Graph()
-  readonly entries = new Map<number, number>()
-  readonly constants = new Map<number, number>()
-  readonly globalEntries = new Map<number, number>()
-  context: Context
-  readonly callers: Array<Context> = []
-  frames: Array<Frame> = []
-  stack: Array<number> = []
-  locals: Int32Array
-  globals: Map<number, number> = new Map()
-  /** Globals that the region writes, callees included; loop headers get a phi for each. */
-  readonly written: Set<number>
-  current: number
-  reachable = true
-  /** Labels opened in unreachable code. */
-  skipped = 0
-
-  readonly module: WasmModule
-  readonly shape: LoopShape
-  readonly liveness: LoopLiveness | undefined
-  readonly limits: RegionLimits
-
-  constructor(
-    module: WasmModule,
-    functionIndex: number,
-    types: ReadonlyArray<ValueType>,
-    functionType: FunctionType,
-    shape: LoopShape,
-    liveness: LoopLiveness | undefined,
-    limits: RegionLimits
-  ) {
-    this.module = module
-    this.shape = shape
-    this.liveness = liveness
-    this.limits = limits
-    this.written = this.graph.writtenGlobals
-    const assigned = assignedLocals(module.bytes, shape.bodyStart, shape.end)
-    this.context = {
-      functionIndex,
-      types,
-      functionType,
-      assigned,
-      slotOf: new Map(assigned.map((local, slot) => [local, slot])),
-      reader: new InstructionReader(module.bytes, shape.bodyStart, shape.end),
-      codeEnd: shape.end,
-      base: 0
-    }
-    this.locals = new Int32Array(assigned.length)
-    this.current = this.graph.newBlock()
-  }
-
-  get reader(): InstructionReader {
-    return this.context.reader
-  }
-
+class Builder extends RegionState {
   run(): Graph {
     for (const index of writtenGlobals(this.module, this.shape, this.limits.summaries)) {
       this.written.add(index)
       this.globals.set(index, this.readGlobal(index))
     }
     this.context.assigned.forEach((local, slot) => this.locals[slot] = this.entry(local))
-    this.openLoop(this.blockType(this.shape.blockType), this.shape.offset, this.shape.bodyStart, this.shape.end)
+    this.openLoop(this.blockType(this.shape.blockType), this.shape.offset)
     while (this.reader.next()) this.step()
     if (this.frames.length !== 1) throw new Error("unbalanced control in region")
     if (this.reachable) {
@@ -161,251 +52,6 @@ class Builder {
     }
     return this.graph.finish()
   }
-
-  // --- values ------------------------------------------------------------------------------------------------
-
-  node(kind: number, op: number, a: number, b: number, c: number, type: ValueType, aux?: unknown): number {
-    if (this.graph.kind.length >= this.limits.nodes) throw new RegionTooLarge("too many values")
-    return this.graph.node(kind, op, a, b, c, type, this.current, aux)
-  }
-
-  entry(local: number): number {
-    let node = this.entries.get(local)
-    if (node === undefined) {
-      node = this.graph.node(Kind.Entry, 0, local, 0, 0, this.context.types[local], 0)
-      this.entries.set(local, node)
-    }
-    return node
-  }
-
-  constant(value: number): number {
-    let node = this.constants.get(value)
-    if (node === undefined) {
-      node = this.graph.node(Kind.Const32, 0, value, 0, 0, "i32", 0)
-      this.constants.set(value, node)
-    }
-    return node
-  }
-
-  opaque(type: ValueType): number {
-    return this.node(Kind.Opaque, 0, 0, 0, 0, type)
-  }
-
-  readLocal(local: number): number {
-    const slot = this.context.slotOf.get(local)
-    return slot === undefined ? this.entry(local) : this.locals[slot]
-  }
-
-  readGlobal(index: number): number {
-    const known = this.globals.get(index)
-    if (known !== undefined) return known
-    let node = this.globalEntries.get(index)
-    if (node === undefined) {
-      const global = this.module.globals[index]
-      const init = global.mutable || global.import !== undefined ? undefined : global.init
-      if (init?.opcode === 0x41 && init.i32 !== undefined) return this.constant(init.i32)
-      node = this.graph.node(Kind.Global, 0, index, 0, 0, global.valueType, 0)
-      this.globalEntries.set(index, node)
-    }
-    return node
-  }
-
-  pop(): number {
-    const node = this.stack.pop()
-    if (node === undefined) throw new Error("operand stack underflow")
-    return node
-  }
-
-  popMany(count: number): Array<number> {
-    return count === 0 ? [] : this.stack.splice(this.stack.length - count, count)
-  }
-
-  // --- control -----------------------------------------------------------------------------------------------
-
-  blockType(immediate: number): FunctionType {
-    if (immediate >= 0) {
-      const type = this.module.types[immediate]
-      if (type === undefined) throw new Error("block of a type that is not a function type")
-      return type
-    }
-    if (immediate === -64) return EMPTY
-    const type = ({ [-1]: "i32", [-2]: "i64", [-3]: "f32", [-4]: "f64", [-5]: "v128" } as Record<number, ValueType>)
-      [immediate]
-    return { params: [], results: [type ?? "ref"] }
-  }
-
-  snapshot(values: ReadonlyArray<number>, kind: Snapshot["kind"]): Snapshot {
-    return { block: this.current, locals: this.locals.slice(), globals: new Map(this.globals), values, kind }
-  }
-
-  openLoop(type: FunctionType, offset: number, start: number, end: number): void {
-    const { graph } = this
-    const parent = this.frames.findLast((frame) => frame.kind === "loop")?.loop ?? -1
-    const id = graph.loops.length
-    const before = this.current
-    const header = graph.newBlock()
-    graph.edge(before, header, "jump")
-    const phis: Array<number> = []
-    graph.loops.push({ id, parent, header, offset, latches: [], phis, body: new Set(), exits: [] })
-    this.current = header
-    const phi = (value: number, valueType: ValueType, local: number, global: number): number => {
-      const aux: Phi = { block: header, inputs: [{ block: before, value }], loop: id, local, global }
-      const node = this.node(Kind.Phi, 0, 0, 0, 0, valueType, aux)
-      phis.push(node)
-      return node
-    }
-    const writes = parent < 0 ? this.context.assigned : assignedLocals(this.module.bytes, start, end)
-    for (const local of writes) {
-      const slot = this.context.slotOf.get(local)!
-      this.locals[slot] = phi(this.locals[slot], this.context.types[local], local, -1)
-    }
-    for (const index of this.written) {
-      this.globals.set(index, phi(this.globals.get(index)!, this.module.globals[index].valueType, -1, index))
-    }
-    const params = this.popMany(type.params.length)
-    params.forEach((value, index) => this.stack.push(phi(value, type.params[index], -1, -1)))
-    this.frames.push({
-      kind: "loop",
-      height: this.stack.length - params.length,
-      params: type.params,
-      results: type.results,
-      branches: [],
-      loop: id,
-      elseState: undefined
-    })
-  }
-
-  branch(depth: number, kind: Snapshot["kind"]): void {
-    const { graph } = this
-    const index = this.frames.length - 1 - depth
-    if (index < 0) {
-      const outer = depth - this.frames.length
-      // The label's arity is not known here: every operand on the stack may leave with the branch.
-      this.leave("branch", kind, this.stack.length, this.liveness === undefined ? "all" : this.liveness.atLabel(outer))
-      return
-    }
-    const frame = this.frames[index]
-    if (frame.kind === "loop") {
-      const loop = graph.loops[frame.loop]
-      graph.edge(this.current, loop.header, kind)
-      loop.latches.push(this.current)
-      const values = this.stack.slice(this.stack.length - frame.params.length)
-      const operands = loop.phis.filter((p) => graph.phi(p).local < 0 && graph.phi(p).global < 0)
-      for (const p of loop.phis) {
-        const info = graph.phi(p)
-        const value = info.global >= 0 ? this.globals.get(info.global)! : info.local >= 0 ? this.locals[this.context.slotOf.get(info.local)!] : values[operands.indexOf(p)]
-        info.inputs.push({ block: this.current, value })
-      }
-      return
-    }
-    const count = frame.results.length
-    frame.branches.push(this.snapshot(count === 0 ? [] : this.stack.slice(this.stack.length - count), kind))
-  }
-
-  /** Records a way out of the region and the values that leave with it. */
-  leave(
-    exit: ExitInfo["kind"],
-    kind: Snapshot["kind"],
-    operands: number,
-    liveLocals: Uint32Array | "all" | undefined
-  ): void {
-    const { graph } = this
-    const values: Array<number> = []
-    const block = graph.newBlock({ kind: exit, offset: this.reader.start, values })
-    graph.edge(this.current, block, kind)
-    for (let i = 0; i < operands; i++) values.push(this.stack[this.stack.length - 1 - i])
-    for (const index of this.written) values.push(this.globals.get(index)!)
-    if (liveLocals === undefined) return
-    this.context.assigned.forEach((local, slot) => {
-      if (liveLocals === "all" || (liveLocals[local >>> 5] & (1 << (local & 31))) !== 0) {
-        values.push(this.locals[slot])
-      }
-    })
-  }
-
-  merge(incoming: ReadonlyArray<Snapshot>, results: ReadonlyArray<ValueType>): void {
-    const { graph } = this
-    if (incoming.length === 0) {
-      this.reachable = false
-      return
-    }
-    this.reachable = true
-    const first = incoming[0]
-    const block = graph.newBlock()
-    for (const one of incoming) graph.edge(one.block, block, one.kind)
-    this.current = block
-    this.locals = first.locals.slice()
-    this.globals = new Map(first.globals)
-    if (incoming.length === 1) {
-      for (const value of first.values) this.stack.push(value)
-      return
-    }
-    const phi = (pick: (s: Snapshot) => number, type: ValueType, local: number, global: number): number => {
-      const value = pick(first)
-      if (incoming.every((s) => pick(s) === value)) return value
-      const inputs = incoming.map((s) => ({ block: s.block, value: pick(s) }))
-      return this.node(Kind.Phi, 0, 0, 0, 0, type, { block, inputs, loop: -1, local, global } satisfies Phi)
-    }
-    const { assigned, types } = this.context
-    for (let slot = 0; slot < assigned.length; slot++) {
-      this.locals[slot] = phi((s) => s.locals[slot], types[assigned[slot]], assigned[slot], -1)
-    }
-    const changed = new Set(incoming.flatMap((s) => [...s.globals.keys()]))
-    for (const index of changed) {
-      const entry = this.readGlobal(index)
-      const type = this.module.globals[index].valueType
-      this.globals.set(index, phi((s) => s.globals.get(index) ?? entry, type, -1, index))
-    }
-    results.forEach((type, index) => this.stack.push(phi((s) => s.values[index], type, -1, -1)))
-  }
-
-  twoWay(condition: number): number {
-    const block = this.graph.blocks[this.current]
-    block.condition = condition
-    block.branchOffset = this.reader.start
-    return this.current
-  }
-
-  /** Starts the block that follows a conditional branch. */
-  fallThrough(from: number): void {
-    const next = this.graph.newBlock()
-    this.graph.edge(from, next, "false")
-    this.current = next
-  }
-
-  end(): void {
-    const frame = this.frames.pop()!
-    const incoming = frame.branches
-    const count = frame.results.length
-    if (this.reachable) {
-      incoming.push(this.snapshot(count === 0 ? [] : this.stack.slice(this.stack.length - count), "jump"))
-    }
-    if (frame.elseState !== undefined) incoming.push(frame.elseState)
-    this.stack.length = frame.height
-    this.merge(incoming, frame.results)
-  }
-
-  startElse(): void {
-    const frame = this.frames[this.frames.length - 1]
-    const count = frame.results.length
-    if (this.reachable) {
-      frame.branches.push(this.snapshot(count === 0 ? [] : this.stack.slice(this.stack.length - count), "jump"))
-    }
-    this.stack.length = frame.height
-    const state = frame.elseState!
-    frame.elseState = undefined
-    this.locals = state.locals.slice()
-    this.globals = new Map(state.globals)
-    this.reachable = true
-    this.fallThrough(state.block)
-    for (const value of state.values) this.stack.push(value)
-  }
-
-  effect(code: EffectCode): void {
-    this.graph.effects.push({ code, block: this.current, position: this.reader.start } satisfies Effect)
-  }
-
-  // --- instructions ------------------------------------------------------------------------------------------
 
   step(): void {
     const { reader } = this
@@ -482,12 +128,7 @@ class Builder {
         return
       }
       case 0x03:
-        return this.openLoop(
-          this.blockType(reader.blockType),
-          reader.start,
-          reader.position,
-          matchingEnd(this.module.bytes, reader.position, this.context.codeEnd)
-        )
+        return this.openLoop(this.blockType(reader.blockType), reader.start)
       case 0x04: {
         const condition = this.pop()
         const type = this.blockType(reader.blockType)
@@ -757,32 +398,6 @@ const writtenGlobals = (module: WasmModule, shape: LoopShape, summaries: Summari
     if (summary.followable) for (const index of summary.writes) found.add(index)
   }
   return found
-}
-
-/** Locals written between two offsets, ascending. */
-const assignedLocals = (bytes: Uint8Array, start: number, end: number): Array<number> => {
-  const reader = new InstructionReader(bytes, start, end)
-  const found = new Set<number>()
-  let depth = 0
-  while (reader.next()) {
-    const opcode = reader.opcode
-    if (opcode === 0x21 || opcode === 0x22) found.add(reader.index)
-    else if (opcode === 0x02 || opcode === 0x03 || opcode === 0x04) depth++
-    else if (opcode === 0x0b && depth-- === 0) break
-  }
-  return [...found].sort((x, y) => x - y)
-}
-
-/** Offset of the `end` that closes a block whose first inner instruction is at `start`. */
-const matchingEnd = (bytes: Uint8Array, start: number, limit: number): number => {
-  const reader = new InstructionReader(bytes, start, limit)
-  let depth = 0
-  while (reader.next()) {
-    const opcode = reader.opcode
-    if (opcode === 0x02 || opcode === 0x03 || opcode === 0x04) depth++
-    else if (opcode === 0x0b && depth-- === 0) return reader.start
-  }
-  return limit
 }
 
 const foldI32 = (opcode: number, x: number, y: number): number | undefined => {

@@ -12,7 +12,7 @@
  */
 import type { Graph } from "./graph.ts"
 import { Kind } from "./graph.ts"
-import type { Trip } from "./induction.ts"
+import type { Trip } from "./trip.ts"
 
 /**
  * One byte a node, 1 where its value matters. Without a trip test every way out counts as one that may happen in any

@@ -4,8 +4,9 @@
  * @since 0.1.0
  */
 import type { Access } from "./graph.ts"
-import type { Induction, Trip } from "./induction.ts"
-import { isVarying } from "./induction.ts"
+import type { Induction } from "./induction.ts"
+import type { Trip } from "./trip.ts"
+import { isVarying } from "./symbols.ts"
 import type { Polynomial } from "./polynomial.ts"
 import { fingerprint, isConstant, linearIn, mentions } from "./polynomial.ts"
 

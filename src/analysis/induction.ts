@@ -3,94 +3,16 @@
  *
  * @since 0.1.0
  */
-import type { Edge, Graph, Loop } from "./graph.ts"
+import { addSelect, chosenValue } from "./choice.ts"
+import type { Graph, Loop } from "./graph.ts"
 import { Kind } from "./graph.ts"
 import type { Polynomial } from "./polynomial.ts"
-import { add, constant, isConstant, linearIn, mentions, multiply, product, substitute, symbol } from "./polynomial.ts"
+import { add, constant, isConstant, mentions, multiply, substitute, symbol } from "./polynomial.ts"
 import type { Range } from "./range.ts"
 import { Ranges } from "./range.ts"
-
-/**
- * How a comparison lets a loop go on.
- *
- * @category models
- * @since 0.1.0
- */
-export type Relation = "eq" | "ne" | "lt_s" | "lt_u" | "gt_s" | "gt_u" | "le_s" | "le_u" | "ge_s" | "ge_u"
-
-/**
- * The test that bounds a loop: it goes on while `x relation limit`, `x = start + step · iteration`.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Trip {
-  readonly loop: number
-  readonly relation: Relation
-  /** True for a comparison of i64 values; then the parts are nodes with constant offsets, not polynomials. */
-  readonly wide: boolean
-  readonly start: Polynomial
-  readonly step: Polynomial
-  readonly limit: Polynomial
-  /** Nodes for a wide test: value = node (+ constant). */
-  readonly wideStart: { readonly node: number; readonly plus: bigint } | undefined
-  readonly wideStep: bigint
-  readonly wideLimit: number
-  readonly from: number
-  readonly edge: Edge
-  /** Offset of the branching instruction. */
-  readonly branchOffset: number
-  /** True when no other way leads out of the loop. */
-  readonly only: boolean
-}
-
-/**
- * A header value that advances by the same amount in each iteration.
- *
- * @category models
- * @since 0.1.0
- */
-export interface InductionVariable {
-  readonly phi: number
-  readonly loop: number
-  /** Value before the first iteration. */
-  readonly initial: number
-  /** i32 step; invariant in the loop. */
-  readonly step: Polynomial
-  /** Step of an i64 variable, a constant. */
-  readonly wideStep: bigint | undefined
-}
-
-const FLIP: Readonly<Record<Relation, Relation>> = {
-  eq: "eq",
-  ne: "ne",
-  lt_s: "gt_s",
-  lt_u: "gt_u",
-  gt_s: "lt_s",
-  gt_u: "lt_u",
-  le_s: "ge_s",
-  le_u: "ge_u",
-  ge_s: "le_s",
-  ge_u: "le_u"
-}
-
-const NEGATE: Readonly<Record<Relation, Relation>> = {
-  eq: "ne",
-  ne: "eq",
-  lt_s: "ge_s",
-  lt_u: "ge_u",
-  gt_s: "le_s",
-  gt_u: "le_u",
-  le_s: "gt_s",
-  le_u: "gt_u",
-  ge_s: "lt_s",
-  ge_u: "lt_u"
-}
-
-const ORDER: ReadonlyArray<Relation> = ["eq", "ne", "lt_s", "lt_u", "gt_s", "gt_u", "le_s", "le_u", "ge_s", "ge_u"]
-
-/** Blocks passed on the way to a merge. */
-const MAXIMUM_PATH = 24
+import { isVarying } from "./symbols.ts"
+import type { InductionVariable, Trip } from "./trip.ts"
+import { findTrip } from "./trip.ts"
 
 /** Work units (visited values) that one region may cost. @category constants @since 0.1.0 */
 export const ANALYSIS_BUDGET = 400_000
@@ -104,13 +26,6 @@ export const ANALYSIS_BUDGET = 400_000
 export class AnalysisBudgetExceeded extends Error {
   readonly _tag = "AnalysisBudgetExceeded"
 }
-
-const isIteration = (s: string): boolean => s.startsWith("J")
-const isUnsolved = (s: string): boolean => s.startsWith("P")
-const isRange = (s: string): boolean => s.startsWith("R")
-
-/** True for a symbol that differs between iterations of the loop to be split. @category queries @since 0.1.0 */
-export const isVarying = (s: string): boolean => isIteration(s) || isUnsolved(s) || isRange(s)
 
 /**
  * Induction analysis of a region; loop 0 is the loop to be split.
@@ -215,7 +130,7 @@ export class Induction {
   trip(id: number): Trip | undefined {
     if (!this.trips.has(id)) {
       this.trips.set(id, undefined)
-      this.trips.set(id, this.#findTrip(this.graph.loops[id]))
+      this.trips.set(id, findTrip(this, this.graph.loops[id]))
     }
     return this.trips.get(id)
   }
@@ -400,173 +315,18 @@ export class Induction {
     if (differences.every((d) => isConstant(d) && d.constant === 0)) return first
     const derived = differences.map((d) => g.node(Kind.Derived, 0, 0, 0, 0, "i32", 0, d))
     const chosen = isSelect
-      ? this.isInvariant(g.c[node]) ? this.#select(g.c[node], derived[0], derived[1]) : undefined
-      : this.#chosen(g.phi(node).block, new Map(inputs.map((input, index) => [input.block, derived[index]])))
+      ? this.isInvariant(g.c[node]) ? addSelect(g, g.c[node], derived[0], derived[1]) : undefined
+      : chosenValue(
+        g,
+        (condition) => this.isInvariant(condition),
+        g.phi(node).block,
+        new Map(inputs.map((input, index) => [input.block, derived[index]]))
+      )
     if (chosen !== undefined) return add(first, symbol(`n${chosen}`))
     if (!differences.every(isConstant)) return undefined
     const low = Math.min(...differences.map((d) => d.constant))
     const high = Math.max(...differences.map((d) => d.constant))
     return high - low >= 2 ** 31 ? undefined : add(first, this.#ranged(node, { low, high }))
-  }
-
-  #select(condition: number, chosen: number, otherwise: number): number {
-    return this.graph.node(Kind.Select, 0, chosen, otherwise, condition, "i32", 0)
-  }
-
-  /**
-   * A node that equals the value of the predecessor through which `merge` is reached, when only invariant conditions
-   * decide about that; inner loops with one exit are passed over.
-   */
-  #chosen(merge: number, values: ReadonlyMap<number, number>): number | undefined {
-    const g = this.graph
-    const { body } = g.loops[0]
-    let steps = 0
-    const along = (from: number, to: number): number | undefined => {
-      if (to === merge) return values.get(from)
-      if (++steps > MAXIMUM_PATH || !body.has(to)) return undefined
-      const inner = g.loops.find((loop) => loop.id > 0 && loop.header === to && loop.body.size > 0)
-      if (inner !== undefined && !inner.body.has(merge)) {
-        const [exit] = inner.exits
-        return inner.exits.length === 1 ? along(exit.from, exit.edge.to) : undefined
-      }
-      return leaving(to)
-    }
-    const leaving = (block: number): number | undefined => {
-      const { condition, succs } = g.blocks[block]
-      if (succs.length === 1) return along(block, succs[0].to)
-      const yes = succs.find((s) => s.kind === "true")
-      const no = succs.find((s) => s.kind === "false")
-      if (succs.length !== 2 || yes === undefined || no === undefined || !this.isInvariant(condition)) return undefined
-      if (yes.to === no.to) return undefined
-      const chosen = along(block, yes.to)
-      const otherwise = chosen === undefined ? undefined : along(block, no.to)
-      return otherwise === undefined ? undefined : this.#select(condition, chosen!, otherwise)
-    }
-    return body.has(g.idom[merge]) ? leaving(g.idom[merge]) : undefined
-  }
-
-  // --- trip counts -------------------------------------------------------------------------------------------
-
-  #findTrip(loop: Loop): Trip | undefined {
-    const g = this.graph
-    let best: Trip | undefined
-    for (const exit of loop.exits) {
-      if (g.inner[exit.from] !== loop.id) continue
-      if (!loop.latches.every((latch) => g.order[latch] < 0 || g.dominates(exit.from, latch))) continue
-      const block = g.blocks[exit.from]
-      if (block.condition === 0 || (exit.edge.kind !== "true" && exit.edge.kind !== "false")) continue
-      const trip = this.#tripOf(loop, exit.from, exit.edge, block.condition, block.branchOffset)
-      if (trip === undefined) continue
-      if (trip.only) return trip
-      best ??= trip
-    }
-    return best
-  }
-
-  #tripOf(loop: Loop, from: number, edge: Edge, condition: number, branchOffset: number): Trip | undefined {
-    const g = this.graph
-    let node = condition
-    // The loop goes on when the branch to outside is not taken.
-    let goesOnWhen = edge.kind === "false"
-    while (g.kind[node] === Kind.Op && g.op[node] === 0x45) {
-      node = g.a[node]
-      goesOnWhen = !goesOnWhen
-    }
-    let relation: Relation = "ne"
-    let left = node
-    let right = 0
-    let wide = false
-    if (g.kind[node] === Kind.Op) {
-      const op = g.op[node]
-      if (op >= 0x46 && op <= 0x4f) {
-        relation = ORDER[op - 0x46]
-        left = g.a[node]
-        right = g.b[node]
-      } else if (op >= 0x51 && op <= 0x5a) {
-        relation = ORDER[op - 0x51]
-        left = g.a[node]
-        right = g.b[node]
-        wide = true
-      } else if (op === 0x50) {
-        relation = "eq"
-        left = g.a[node]
-        wide = true
-      }
-    }
-    if (!goesOnWhen) relation = NEGATE[relation]
-    if (relation === "eq") return undefined
-    const common = { loop: loop.id, from, edge, branchOffset, only: loop.exits.length === 1 }
-    if (wide) return this.#wideTrip(loop, relation, left, right, common)
-    return this.#narrowTrip(loop, relation, left, right, common) ??
-      (right === 0 ? undefined : this.#narrowTrip(loop, FLIP[relation], right, left, common))
-  }
-
-  #narrowTrip(
-    loop: Loop,
-    relation: Relation,
-    left: number,
-    right: number,
-    common: Pick<Trip, "loop" | "from" | "edge" | "branchOffset" | "only">
-  ): Trip | undefined {
-    const x = this.at(left, common.from)
-    const limit = right === 0 ? constant(0) : this.at(right, common.from)
-    if (x === undefined || limit === undefined) return undefined
-    const name = `J${loop.id}`
-    const own = (s: string): boolean => s === name || isUnsolved(s) || isRange(s)
-    const parts = linearIn(x, name)
-    if (parts === undefined || mentions(limit, own) || mentions(parts.coefficient, own) || mentions(parts.rest, own)) {
-      return undefined
-    }
-    if (isConstant(parts.coefficient) && parts.coefficient.constant === 0) return undefined
-    return {
-      ...common,
-      relation,
-      wide: false,
-      start: parts.rest,
-      step: parts.coefficient,
-      limit,
-      wideStart: undefined,
-      wideStep: 0n,
-      wideLimit: 0
-    }
-  }
-
-  #wideTrip(
-    loop: Loop,
-    relation: Relation,
-    left: number,
-    right: number,
-    common: Pick<Trip, "loop" | "from" | "edge" | "branchOffset" | "only">
-  ): Trip | undefined {
-    const g = this.graph
-    const side = (node: number): { variable: InductionVariable; plus: bigint } | undefined => {
-      let plus = 0n
-      let inner = node
-      if (g.kind[inner] === Kind.Op && (g.op[inner] === 0x7c || g.op[inner] === 0x7d)) {
-        if (g.kind[g.b[inner]] !== Kind.Const64) return undefined
-        const literal = g.aux[g.b[inner]] as bigint
-        plus = g.op[inner] === 0x7c ? literal : -literal
-        inner = g.a[inner]
-      }
-      const variable = this.variables.get(inner)
-      return variable?.wideStep !== undefined && variable.loop === loop.id ? { variable, plus } : undefined
-    }
-    for (const [x, y, r] of [[left, right, relation], [right, left, FLIP[relation]]] as const) {
-      const found = x === 0 ? undefined : side(x)
-      if (found === undefined || (y !== 0 && !this.isInvariant(y))) continue
-      return {
-        ...common,
-        relation: r,
-        wide: true,
-        start: constant(0),
-        step: constant(Number(BigInt.asIntN(32, found.variable.wideStep!))),
-        limit: constant(0),
-        wideStart: { node: found.variable.initial, plus: found.plus },
-        wideStep: found.variable.wideStep!,
-        wideLimit: y
-      }
-    }
-    return undefined
   }
 }
 
@@ -592,6 +352,3 @@ const lowBitsZero = (p: Polynomial, bits: number): boolean => {
 const isGuardOperation = (op: number): boolean =>
   (op >= 0x45 && op <= 0x5a) || (op >= 0x67 && op <= 0x8a) || op === 0xa7 || op === 0xac || op === 0xad ||
   (op >= 0xc0 && op <= 0xc4)
-
-/** The polynomial of one product of symbols, for callers that rebuild terms. @category constructors @since 0.1.0 */
-export const termPolynomial = product

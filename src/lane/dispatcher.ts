@@ -14,12 +14,11 @@
  * @since 0.1.0
  */
 import { MAXIMUM_WINDOWS, PAGE_BYTES, RESULT_BYTES, RESULTS, Ticket, TICKET_BYTES, TICKET_COUNT, TICKETS } from "../plan/frame.ts"
-import { NEVER, tableName, thresholdName } from "../plan/hidden.ts"
-import type { Prepared } from "../plan/prepare.ts"
+import { NEVER } from "../plan/hidden.ts"
 import type { PlannedLoop } from "../plan/types.ts"
+import type { Attachment, LoopState } from "./attachment.ts"
 import type { LaneGroup, MappedMemory } from "./lanes.ts"
 import type { Policy } from "./monitor.ts"
-import { ProfitMonitor } from "./monitor.ts"
 import { Snapshot } from "./snapshot.ts"
 
 /**
@@ -85,25 +84,6 @@ export interface DispatchRecord {
   readonly aborted: boolean
 }
 
-/**
- * Counts of one planned loop.
- *
- * @category models
- * @since 0.1.0
- */
-export interface LoopReport {
-  readonly plan: number
-  readonly functionIndex: number
-  readonly functionName: string | undefined
-  readonly offset: number
-  readonly dispatches: number
-  readonly iterations: number
-  readonly aborts: number
-  readonly declined: Readonly<Record<string, number>>
-  /** Nanoseconds of a unit of work on one thread, as measured. */
-  readonly nsPerUnit: number | undefined
-}
-
 /** Pieces a participant, at most: enough that a late lane costs little, few enough that taking them costs nothing. */
 const PIECES_EACH = 8
 
@@ -116,47 +96,11 @@ const LONGEST_ABORTABLE_NS = 100_000
 /** Most pages that a lane copies for itself: they are copied again for every dispatch. */
 const MAXIMUM_PRIVATE_PAGES = 256
 
-/** Declined executions in a row after which the guest's own test is made stricter. */
-const PATIENCE = 4
-
-/** Nanoseconds a byte to move a memory into a mapping, with margin. */
-const ADOPTION_NS_PER_BYTE = 0.6
-
 /** Polls of the owner before it waits for a lane in the kernel. */
 const POLLS = 4_000
 
-/** Shortest time for which a loop is kept native (ms). */
-const LEAST_HOLD_MS = 10
-
 /** Newest dispatches kept for timelines. */
 const KEPT_RECORDS = 512
-
-let lastSlot = 0
-
-/**
- * State of one planned loop of an instance.
- *
- * @category models
- * @since 0.1.0
- */
-export interface LoopState {
-  readonly loop: PlannedLoop
-  readonly monitor: ProfitMonitor
-  readonly threshold: WebAssembly.Global
-  readonly bytes: Uint8Array
-  readonly slot: number
-  module: WebAssembly.Module | undefined
-  run: ((ticket: number, piece: number, out: number) => void) | undefined
-  dispatches: number
-  iterations: number
-  aborts: number
-  impatience: number
-  /** Threshold to go back to when a suspension ends. */
-  resumeAt: number
-  /** True when the chunk module could not be made. */
-  unusable: boolean
-  readonly declined: Record<string, number>
-}
 
 /**
  * The dispatcher of one owner thread, for all its instances.
@@ -167,8 +111,8 @@ export interface LoopState {
 export class Dispatcher {
   readonly lanes: LaneGroup
   readonly records: Array<DispatchRecord> = []
-  readonly #policy: Policy
-  readonly #host: DispatcherHost
+  readonly policy: Policy
+  readonly host: DispatcherHost
   readonly #partition: Partition
   readonly #words: Int32Array
   readonly #frame: DataView
@@ -181,21 +125,11 @@ export class Dispatcher {
 
   constructor(lanes: LaneGroup, policy: Policy, host: DispatcherHost, partition: Partition = "shared") {
     this.lanes = lanes
-    this.#policy = policy
-    this.#host = host
+    this.policy = policy
+    this.host = host
     this.#partition = partition
     this.#words = new Int32Array(lanes.control.buffer)
     this.#frame = new DataView(lanes.control.buffer)
-  }
-
-  /** Makes the planned loops of a patched instance ask this dispatcher. `memory` is the guest's memory 0. */
-  attach(
-    instance: WebAssembly.Instance,
-    prepared: Prepared,
-    memory: WebAssembly.Memory,
-    mapped: MappedMemory
-  ): Attachment {
-    return new Attachment(this, instance, prepared, memory, mapped, this.#policy, this.#host)
   }
 
   /** True after a lane was lost in the middle of a write. */
@@ -207,8 +141,8 @@ export class Dispatcher {
   run(attachment: Attachment, state: LoopState, iterations: number, units: number): number {
     const { lanes } = this
     const { monitor } = state
-    const forced = this.#policy.minimumWorkNs === 0
-    const start = this.#host.now()
+    const forced = this.policy.minimumWorkNs === 0
+    const start = this.host.now()
     if (this.#held.size > 0) this.#resume(start)
     const width = lanes.count + 1
     const work = iterations * units
@@ -240,7 +174,7 @@ export class Dispatcher {
     const done = this.#partition === "fixed"
       ? this.#fixed(state, iterations, ready)
       : this.#shared(state, iterations, units, ready, windows)
-    const end = this.#host.now()
+    const end = this.host.now()
     this.#record({ plan: loop.index, iterations, start, ownerEnd: this.#ownerEnd, end, participants, aborted: !done })
     if (!done) {
       // A direct chunk cannot end early; when it does, as when a lane is lost, nothing about memory is sure any more.
@@ -265,7 +199,7 @@ export class Dispatcher {
     state.threshold.value = NEVER
     if (this.#broken || this.lanes.count === 0) return
     this.#held.set(state, until)
-    this.#host.later(Math.max(1, until - this.#host.now()), () => this.#resume(this.#host.now()))
+    this.host.later(Math.max(1, until - this.host.now()), () => this.#resume(this.host.now()))
   }
 
   /** Forgets loops of a closed instance. */
@@ -310,9 +244,9 @@ export class Dispatcher {
     try {
       if (state.monitor.wantsTiming && pieces > 1) {
         this.#words[limit] = 1
-        const before = this.#host.now()
+        const before = this.host.now()
         run(ticket, usable, RESULTS)
-        state.monitor.timed(usable * units, (this.#host.now() - before) * 1e6)
+        state.monitor.timed(usable * units, (this.host.now() - before) * 1e6)
         this.#words[limit] = pieces
         Atomics.store(this.#words, next, 1)
       }
@@ -325,11 +259,11 @@ export class Dispatcher {
     } catch {
       // No further piece is handed out; what runs is waited for below.
       Atomics.store(this.#words, next, 0x3fffffff)
-      this.#ownerEnd = this.#host.now()
+      this.#ownerEnd = this.host.now()
       if (!alone) this.#joinAll(ready)
       return false
     }
-    this.#ownerEnd = this.#host.now()
+    this.#ownerEnd = this.host.now()
     for (let poll = 0; poll < POLLS; poll++) if (Atomics.load(this.#words, finished) === pieces) return true
     return this.#joinAll(ready) && Atomics.load(this.#words, finished) === pieces
   }
@@ -354,7 +288,7 @@ export class Dispatcher {
     } catch {
       clean = false
     }
-    this.#ownerEnd = this.#host.now()
+    this.#ownerEnd = this.host.now()
     for (let lane = 0; lane < used; lane++) if (lanes.join(lane) !== "done") clean = false
     return clean
   }
@@ -439,189 +373,4 @@ export class Dispatcher {
     if (this.records.length >= KEPT_RECORDS) this.records.splice(0, KEPT_RECORDS / 2)
     this.records.push(record)
   }
-}
-
-/**
- * The planned loops of one instance, connected to a dispatcher.
- *
- * @category models
- * @since 0.1.0
- */
-export class Attachment {
-  readonly mapped: MappedMemory
-  readonly #dispatcher: Dispatcher
-  readonly #memory: WebAssembly.Memory
-  readonly #host: DispatcherHost
-  readonly #states: Array<LoopState>
-  #lanesUsed = 0
-  #reason: string | undefined
-  #closed = false
-
-  constructor(
-    dispatcher: Dispatcher,
-    instance: WebAssembly.Instance,
-    prepared: Prepared,
-    memory: WebAssembly.Memory,
-    mapped: MappedMemory,
-    policy: Policy,
-    host: DispatcherHost
-  ) {
-    this.#dispatcher = dispatcher
-    this.#memory = memory
-    this.#host = host
-    this.mapped = mapped
-    const { exports } = instance
-    const table = exports[tableName] as WebAssembly.Table
-    const loops = prepared.plan.loops.filter((loop): loop is PlannedLoop => loop._tag === "planned")
-    this.#states = loops.map((loop) => ({
-      loop,
-      monitor: new ProfitMonitor(policy),
-      threshold: exports[thresholdName(loop.index)] as WebAssembly.Global,
-      bytes: prepared.chunks[loop.index]!,
-      slot: ++lastSlot,
-      module: undefined,
-      run: undefined,
-      dispatches: 0,
-      iterations: 0,
-      aborts: 0,
-      impatience: 0,
-      resumeAt: 0,
-      unusable: false,
-      declined: {}
-    }))
-    const guard = host.instantiate(host.compile(prepared.guard!, false), {
-      folio: {
-        memory,
-        control: dispatcher.lanes.control,
-        dispatch: (plan: number, iterations: number, units: number): number =>
-          this.#closed ? 0 : dispatcher.run(this, this.#states[plan]!, iterations, units)
-      }
-    })
-    for (const state of this.#states) {
-      table.set(state.loop.index, guard.exports[`enter${state.loop.index}`])
-      state.resumeAt = firstThreshold(state.loop, policy)
-      state.threshold.value = state.resumeAt
-    }
-  }
-
-  /** The guest's memory as it is now. */
-  bytes(): Uint8Array {
-    return new Uint8Array(this.#memory.buffer)
-  }
-
-  /** Brings the mapping up to date. The first time costs a copy, which enough work must have been seen to pay for. */
-  adopt(forced: boolean): boolean {
-    const { mapped } = this
-    if (!forced && mapped.rung === "alias" && mapped.mappedBytes === 0) {
-      const evidence = this.#states.reduce((sum, { monitor }) => sum + monitor.evidence, 0)
-      if (evidence < this.#memory.buffer.byteLength * ADOPTION_NS_PER_BYTE) return false
-    }
-    if (mapped.ensure()) return true
-    this.#reason = mapped.reason
-    return false
-  }
-
-  /** The compiled chunk module, or `undefined` when it cannot be had; makes the owner's own instance with it. */
-  kernel(state: LoopState): WebAssembly.Module | undefined {
-    if (state.module === undefined && !state.unusable) {
-      try {
-        const module = this.#host.compile(state.bytes, true)
-        const { run } = this.#host.instantiate(module, {
-          folio: { memory: this.#memory, control: this.#dispatcher.lanes.control }
-        }).exports
-        state.run = run as unknown as LoopState["run"]
-        state.module = module
-      } catch {
-        // Compiling may fail for want of memory; the loop then stays as it is.
-        state.unusable = true
-      }
-    }
-    return state.module
-  }
-
-  /** Notes why an execution stays native; after a few in a row the guest's own test gets stricter. */
-  decline(state: LoopState, why: string, iterations: number): number {
-    state.declined[why] = (state.declined[why] ?? 0) + 1
-    this.#reason = why
-    if (why === "compile") state.threshold.value = NEVER
-    else if (why === "no-lanes" || why === "suspended") this.hold(state)
-    else if (why === "small" && ++state.impatience >= PATIENCE) {
-      state.impatience = 0
-      const step = Math.max(1, state.loop.step)
-      // Longer executions still ask; this one and shorter ones do not.
-      state.resumeAt = Math.max(state.resumeAt, Math.min(0x7ffffffe, iterations * step + step))
-      if (state.loop.step === 0) this.hold(state)
-      else state.threshold.value = state.resumeAt
-    }
-    return 0
-  }
-
-  /** Closes the guest's test until the loop's suspension is over. */
-  hold(state: LoopState): void {
-    this.#dispatcher.hold(state, Math.max(state.monitor.suspendedUntil, this.#host.now() + LEAST_HOLD_MS))
-  }
-
-  /** Notes how many participants worked on a dispatch. */
-  used(participants: number): void {
-    this.#lanesUsed = Math.max(this.#lanesUsed, participants)
-  }
-
-  /** Makes the instance run natively from now on. */
-  close(): void {
-    if (this.#closed) return
-    this.#closed = true
-    this.#dispatcher.forget(this.#states)
-    for (const state of this.#states) state.threshold.value = NEVER
-    this.#dispatcher.lanes.unload(this.#states.map((state) => state.slot), [this.mapped.id])
-  }
-
-  /** Counts so far. */
-  report(): AttachmentReport {
-    const sum = (pick: (state: LoopState) => number): number => this.#states.reduce((n, s) => n + pick(s), 0)
-    return {
-      dispatches: sum((s) => s.dispatches),
-      iterations: sum((s) => s.iterations),
-      aborts: sum((s) => s.aborts),
-      lanesUsed: this.#lanesUsed,
-      rung: this.#lanesUsed === 0 ? undefined : this.mapped.rung,
-      unmapped: this.mapped.reason,
-      reason: this.#reason,
-      loops: this.#states.map(({ aborts, declined, dispatches, iterations, loop, monitor }) => ({
-        plan: loop.index,
-        functionIndex: loop.functionIndex,
-        functionName: loop.functionName,
-        offset: loop.offset,
-        dispatches,
-        iterations,
-        aborts,
-        declined,
-        nsPerUnit: monitor.serialNs
-      }))
-    }
-  }
-}
-
-/**
- * Counts of one instance.
- *
- * @category models
- * @since 0.1.0
- */
-export interface AttachmentReport {
-  readonly dispatches: number
-  readonly iterations: number
-  readonly aborts: number
-  /** Most participants of one dispatch, the owner included; 0 before the first. */
-  readonly lanesUsed: number
-  readonly rung: MappedMemory["rung"] | undefined
-  readonly unmapped: string | undefined
-  /** The newest reason why an execution stayed native. */
-  readonly reason: string | undefined
-  readonly loops: ReadonlyArray<LoopReport>
-}
-
-/** Distance below which a loop cannot reach the least work even at a generous guess (1 ns an instruction). */
-const firstThreshold = (loop: PlannedLoop, policy: Policy): number => {
-  if (policy.minimumWorkNs === 0 || loop.step === 0 || loop.hasInner) return 0
-  return Math.min(0x7ffffffe, Math.floor(policy.minimumWorkNs / (4 * loop.instructions)) * loop.step)
 }

@@ -4,7 +4,9 @@
  * @since 0.1.0
  */
 import type { Graph } from "../analysis/graph.ts"
-import { buildRegion, RegionTooLarge } from "../analysis/build.ts"
+import { buildRegion } from "../analysis/build.ts"
+import { CodeIndex } from "../analysis/code-index.ts"
+import { RegionTooLarge } from "../analysis/region.ts"
 import { AnalysisBudgetExceeded } from "../analysis/induction.ts"
 import { loopLiveness } from "../analysis/liveness.ts"
 import type { LoopShape } from "../analysis/scan.ts"
@@ -83,6 +85,7 @@ export const prepare = (bytes: Uint8Array, options: PrepareOptions = {}): Prepar
     ? Infinity
     : options.now() + options.budgetMs
   const summaries = new Summaries(module)
+  const code = new CodeIndex(module)
   const records: Array<PlannedLoop | RefusedLoop> = []
   const candidates: Array<Candidate> = []
   let complete = true
@@ -92,7 +95,7 @@ export const prepare = (bytes: Uint8Array, options: PrepareOptions = {}): Prepar
       complete = false
       break
     }
-    planFunction(module, index, summaries, sharedMaximum, omit, records, candidates, maximumPlans)
+    planFunction(module, index, summaries, code, sharedMaximum, omit, records, candidates, maximumPlans)
   }
   const plan = planOf(module, records, undefined, complete)
   if (candidates.length === 0) return { plan, guest: undefined, guard: undefined, chunks: [] }
@@ -150,6 +153,7 @@ const planFunction = (
   module: WasmModule,
   functionIndex: number,
   summaries: Summaries,
+  index: CodeIndex,
   sharedMaximum: number | undefined,
   omit: (obligation: Obligation, plan: number) => boolean,
   records: Array<PlannedLoop | RefusedLoop>,
@@ -200,7 +204,8 @@ const planFunction = (
       const graph = regionOf(summaries, (followed) =>
         buildRegion(module, functionIndex, types, functionType, shape, live, {
           nodes: MAXIMUM_NODES,
-          summaries: followed
+          summaries: followed,
+          index
         }))
       const facts = loopFacts(graph)
       const outcome = "graph" in facts

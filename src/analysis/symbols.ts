@@ -1,0 +1,17 @@
+/**
+ * Kinds of symbols in polynomials, told by their first letter (see `polynomial.ts`).
+ *
+ * @since 0.1.0
+ */
+
+/** The iteration number of a loop. @category queries @since 0.1.0 */
+export const isIteration = (s: string): boolean => s.startsWith("J")
+
+/** A header phi that is not understood (yet). @category queries @since 0.1.0 */
+export const isUnsolved = (s: string): boolean => s.startsWith("P")
+
+/** A value of known range. @category queries @since 0.1.0 */
+export const isRange = (s: string): boolean => s.startsWith("R")
+
+/** A symbol that differs between iterations of the loop to be split. @category queries @since 0.1.0 */
+export const isVarying = (s: string): boolean => isIteration(s) || isUnsolved(s) || isRange(s)
