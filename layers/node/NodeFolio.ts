@@ -48,6 +48,11 @@ export const NodeFolioOptions = Schema.Struct({
    * must not touch the memory while an export runs.
    */
   sharedGiven: Schema.optionalWith(Schema.Boolean, { default: () => false }),
+  /**
+   * Make an owned memory of fixed size shared: for hosts where the pages of an unshared one cannot be mapped. The
+   * program then sees a `SharedArrayBuffer`.
+   */
+  sharedFixed: Schema.optionalWith(Schema.Boolean, { default: () => false }),
   /** Least work of a loop in nanoseconds to be handed out; 0 admits all. Default: what this machine measures. */
   minimumWorkNs: Schema.optional(Schema.NonNegative),
   /** Milliseconds that a run with `fallback: "fail"`, or `awaitLanes`, waits for lanes to come up. */
@@ -65,8 +70,10 @@ export const NodeFolioOptions = Schema.Struct({
 export type NodeFolioOptions = typeof NodeFolioOptions.Encoded
 
 const layerDecoded = (options: typeof NodeFolioOptions.Type): Layer.Layer<Folio> => {
-  const { limits, minimumWorkNs, oversubscribe, prepareBudgetMs, sharedGiven, startTimeoutMs, workers } = options
-  const prepare = prepareBudgetMs === undefined ? {} : { budgetMs: prepareBudgetMs, now: () => performance.now() }
+  const { limits, minimumWorkNs, oversubscribe, prepareBudgetMs, sharedFixed, sharedGiven, startTimeoutMs, workers } =
+    options
+  const budget = prepareBudgetMs === undefined ? {} : { budgetMs: prepareBudgetMs, now: () => performance.now() }
+  const prepare = { ...budget, sharedFixed }
   return layerFolio.pipe(
     Layer.provide([
       layerArena,

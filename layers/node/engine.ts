@@ -156,7 +156,7 @@ export class NodeEngine {
     if (this.lanes.count === 0) {
       return this.lanes.report().reasons[0] ?? "one worker was asked for, so there is nobody to share work with"
     }
-    const mapped = this.#map(memory)
+    const mapped = this.#map(memory, prepared)
     if (typeof mapped === "string") return mapped
     try {
       return new Attachment(this.#dispatcher, exports, prepared, memory, mapped)
@@ -165,8 +165,10 @@ export class NodeEngine {
     }
   }
 
-  #map(memory: WebAssembly.Memory): MappedMemory | string {
+  #map(memory: WebAssembly.Memory, prepared: Prepared): MappedMemory | string {
     if (memory.buffer instanceof SharedArrayBuffer) {
+      // Declared unshared, and owned: preparation has rewritten it.
+      if (prepared.plan.memory?.shared === false) return sharedMapping(memory, "shared-fixed")
       return this.#options.sharedGiven === true
         ? sharedMapping(memory, "shared-given")
         : "its memory is shared with threads of its own"

@@ -37,6 +37,11 @@ export interface PrepareOptions {
   readonly now?: () => number
   /** Most planned loops of one module. */
   readonly maximumPlans?: number
+  /**
+   * Makes an owned memory whose minimum is its maximum shared, so that lanes see it without any mapping. The program
+   * then sees a `SharedArrayBuffer` where it had an `ArrayBuffer`.
+   */
+  readonly sharedFixed?: boolean
   /** Drops what an obligation makes guard or chunk do. For mutation tests: the result may be wrong. */
   readonly omit?: (obligation: Obligation, plan: number) => boolean
 }
@@ -80,7 +85,10 @@ export const prepare = (bytes: Uint8Array, options: PrepareOptions = {}): Prepar
   const refusal = moduleRefusal(module)
   if (refusal !== undefined) return { plan: planOf(module, [], refusal, true), guest: undefined, guard: undefined, chunks: [] }
   const omit = options.omit ?? (() => false)
-  const sharedMaximum = module.memories[0].shared ? module.memories[0].max : undefined
+  const [memory] = module.memories
+  const rewritten = options.sharedFixed === true && memory.import === undefined && !memory.shared &&
+    memory.max === memory.min
+  const sharedMaximum = memory.shared || rewritten ? memory.max : undefined
   const deadline = options.budgetMs === undefined || options.now === undefined
     ? Infinity
     : options.now() + options.budgetMs
@@ -103,7 +111,8 @@ export const prepare = (bytes: Uint8Array, options: PrepareOptions = {}): Prepar
   const guest = guestModule(
     module,
     candidates.map((c) => ({ functionIndex: c.functionIndex, offset: c.shape.offset, facts: c.facts, types: c.types })),
-    new Uint8Array([PLAN_VERSION])
+    new Uint8Array([PLAN_VERSION]),
+    rewritten ? new Map([[0, { ...memory, shared: true }]]) : undefined
   )
   return { plan, guest, guard, chunks: candidates.map((c) => c.chunk) }
 }

@@ -23,7 +23,7 @@ import type { Trip } from "../analysis/trip.ts"
 import type { Polynomial } from "../analysis/polynomial.ts"
 import type { ModuleEdits } from "../binary/emit.ts"
 import { emitModule } from "../binary/emit.ts"
-import type { ValueType, WasmModule } from "../binary/module.ts"
+import type { Limits, ValueType, WasmModule } from "../binary/module.ts"
 import { ByteWriter } from "../binary/writer.ts"
 import { hiddenPrefix, memoryName, NEVER, sectionName, tableName, thresholdName } from "../plan/hidden.ts"
 import type { LoopFacts } from "../plan/loop.ts"
@@ -49,7 +49,12 @@ export const usesHiddenNames = (module: WasmModule): boolean =>
   module.exports.some((e) => e.name.startsWith(hiddenPrefix))
 
 /** Bytes of the patched guest. @category transforms @since 0.1.0 */
-export const guestModule = (module: WasmModule, plans: ReadonlyArray<GuestPlan>, mark: Uint8Array): Uint8Array => {
+export const guestModule = (
+  module: WasmModule,
+  plans: ReadonlyArray<GuestPlan>,
+  mark: Uint8Array,
+  memoryLimits: ReadonlyMap<number, Limits> = new Map()
+): Uint8Array => {
   const table = module.tables.length
   const firstType = module.types.length
   const firstGlobal = module.globals.length
@@ -82,6 +87,7 @@ export const guestModule = (module: WasmModule, plans: ReadonlyArray<GuestPlan>,
       ...plans.map((_, k) => ({ name: thresholdName(k), kind: "global", index: firstGlobal + k }) as const)
     ],
     bodies,
+    memoryLimits,
     customs: [{ name: sectionName, data: mark }]
   }
   return emitModule(module, edits)
