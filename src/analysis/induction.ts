@@ -46,10 +46,13 @@ export class Induction {
   readonly #memo = new Map<number, Polynomial | undefined>()
   readonly #invariant = new Map<number, boolean>()
   readonly #ranges: Ranges
+  readonly #varying: ReadonlySet<number>
   #budget = ANALYSIS_BUDGET
 
-  constructor(graph: Graph) {
+  /** `varying` are loads that must not be taken as invariant: their bytes are stored in each iteration. */
+  constructor(graph: Graph, varying: ReadonlySet<number> = new Set()) {
     this.graph = graph
+    this.#varying = varying
     this.#ranges = new Ranges(graph)
     for (const loop of graph.loops) for (const phi of loop.phis) if (this.#neverChanges(phi)) this.unchanged.add(phi)
     // Inner loops first: an outer pointer may advance through them.
@@ -85,6 +88,7 @@ export class Induction {
       case Kind.Select:
         return this.isInvariant(g.a[node]) && this.isInvariant(g.b[node]) && this.isInvariant(g.c[node])
       case Kind.Load:
+        if (this.#varying.has(node)) return false
         return (g.type[node] === "i32" || g.type[node] === "i64") && g.op[node] < 0x100 && this.isInvariant(g.a[node])
       case Kind.Phi:
         return this.unchanged.has(node) && this.isInvariant(g.phi(node).inputs[0].value)

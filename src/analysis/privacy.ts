@@ -50,12 +50,16 @@ export interface Condition {
 }
 
 /** Judges the fixed accesses of a footprint. @category analysis @since 0.1.0 */
-export const privacy = (induction: Induction, groups: ReadonlyArray<AccessGroup>): Privacy => {
+export const privacy = (
+  induction: Induction,
+  groups: ReadonlyArray<AccessGroup>,
+  stackPointer: number | undefined
+): Privacy => {
   const windows = groups.filter((group) => group.fixed && group.kind === "store")
   if (windows.length === 0) {
     return { windows, covered: new Set(), contained: [], sometimes: undefined, conditions: [] }
   }
-  return new Judge(induction, groups, windows).judge()
+  return new Judge(induction, groups, windows, stackPointer).judge()
 }
 
 class Judge {
@@ -64,9 +68,16 @@ class Judge {
   readonly groups: ReadonlyArray<AccessGroup>
   readonly windows: ReadonlyArray<AccessGroup>
   readonly conditions: Array<Condition> = []
+  readonly stackPointer: number | undefined
   readonly #always = new Map<number, ReadonlyArray<Condition> | undefined>()
 
-  constructor(induction: Induction, groups: ReadonlyArray<AccessGroup>, windows: ReadonlyArray<AccessGroup>) {
+  constructor(
+    induction: Induction,
+    groups: ReadonlyArray<AccessGroup>,
+    windows: ReadonlyArray<AccessGroup>,
+    stackPointer: number | undefined
+  ) {
+    this.stackPointer = stackPointer
     this.induction = induction
     this.graph = induction.graph
     this.groups = groups
@@ -78,7 +89,9 @@ class Judge {
     const contained: Array<{ load: AccessGroup; store: AccessGroup }> = []
     let sometimes: Access | undefined
     for (const window of this.windows) {
-      if (!isBelowStackPointer(this.graph, window)) sometimes ??= this.sometimesStored(window)
+      // A table: each iteration stores elsewhere in the range, and bytes of many iterations remain.
+      if (window.spreads.some(({ symbol }) => symbol.startsWith("R"))) sometimes ??= window.members[0].access
+      else if (!isBelowStackPointer(this.graph, window, this.stackPointer)) sometimes ??= this.sometimesStored(window)
     }
     for (const load of this.groups) {
       if (!load.fixed || load.kind !== "load") continue
@@ -218,14 +231,15 @@ class Judge {
   }
 }
 
-/** Bytes in [sp − k, sp), where sp is a global that the iteration lowers and puts back. */
-const isBelowStackPointer = (graph: Graph, group: AccessGroup): boolean => {
+/** Bytes in [sp − k, sp), where sp is the stack pointer, which the iteration lowers and puts back. */
+const isBelowStackPointer = (graph: Graph, group: AccessGroup, stackPointer: number | undefined): boolean => {
   const terms = [...group.base.terms.values()]
   if (terms.length !== 1 || group.spreads.length > 0) return false
   const { coefficient, symbols } = terms[0]
   if (coefficient !== 1 || symbols.length !== 1 || !symbols[0].startsWith("n")) return false
   const node = Number(symbols[0].slice(1))
-  return graph.kind[node] === Kind.Global && graph.writtenGlobals.has(graph.a[node]) &&
+  return graph.kind[node] === Kind.Global && graph.a[node] === stackPointer &&
+    graph.writtenGlobals.has(graph.a[node]) &&
     group.base.constant < 0 && group.base.constant + group.high <= 0
 }
 

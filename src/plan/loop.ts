@@ -78,12 +78,13 @@ const BLOCKING: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Facts of the loop, or the reasons that rule it out (at least one).
+ * Facts of the loop, or the reasons that rule it out (at least one). `stackPointer` is the global that holds it, where
+ * one was recognised.
  *
  * @category planning
  * @since 0.1.0
  */
-export const loopFacts = (graph: Graph): LoopFacts | ReadonlyArray<Reason> => {
+export const loopFacts = (graph: Graph, stackPointer: number | undefined): LoopFacts | ReadonlyArray<Reason> => {
   const loop = graph.loops[0]
   const reasons: Array<Reason> = []
   const refuse = (code: ReasonCode, offset: number, detail: string): void => {
@@ -103,18 +104,16 @@ export const loopFacts = (graph: Graph): LoopFacts | ReadonlyArray<Reason> => {
   }
   if (reasons.length > 0) return reasons
 
-  const induction = new Induction(graph)
+  const { groups, induction, privately, unknown } = inductionOf(graph, stackPointer)
   const trip = induction.trip(0)
   if (trip === undefined) {
     refuse("uncountable", loop.offset, "no test that bounds the number of iterations was found")
   } else if (!induction.isInvariantTrip(trip)) {
     refuse("uncountable", loop.offset, "the bound of the loop changes while it runs")
   }
-  const { groups, unknown } = footprint(induction)
   for (const one of unknown) {
     refuse(one.reason, one.access.position, unknownDetail[one.reason])
   }
-  const privately = privacy(induction, groups)
   if (privately.sometimes !== undefined) {
     refuse("same-address-store", privately.sometimes.position, "some iterations store to this fixed address, others do not")
   }
@@ -166,6 +165,27 @@ export const loopFacts = (graph: Graph): LoopFacts | ReadonlyArray<Reason> => {
   }
   const facts = { graph, induction, trip, groups, privately, captures, variables, reductions, divisors, aborts }
   return { ...facts, obligations: obligationsOf(facts) }
+}
+
+/**
+ * Induction and footprint. A load whose bytes its own iteration stores is no invariant, however fixed its address:
+ * where one was taken as such, everything is judged again without.
+ */
+const inductionOf = (
+  graph: Graph,
+  stackPointer: number | undefined
+): ReturnType<typeof footprint> & { readonly induction: Induction; readonly privately: Privacy } => {
+  const varying = new Set<number>()
+  for (;;) {
+    const induction = new Induction(graph, varying)
+    const found = footprint(induction)
+    const privately = privacy(induction, found.groups, stackPointer)
+    const own = [...privately.covered, ...privately.contained.map(({ load }) => load)]
+      .flatMap(({ members }) => members.map(({ access }) => access.node))
+      .filter((node) => induction.invariantLoads.has(node))
+    if (own.length === 0) return { ...found, induction, privately }
+    for (const node of own) varying.add(node)
+  }
 }
 
 /** A fixed load that is not known to read its own iteration's bytes, next to a store that may have written them. */

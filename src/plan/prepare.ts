@@ -216,7 +216,7 @@ const planFunction = (
           summaries: followed,
           index
         }))
-      const facts = loopFacts(graph)
+      const facts = loopFacts(graph, summaries.stackPointer)
       const outcome = "graph" in facts
         ? planned1(module, functionIndex, shape, types, facts, candidates.length, sharedMaximum, omit)
         : facts

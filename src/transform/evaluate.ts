@@ -141,12 +141,15 @@ export class Evaluator {
     const { graph } = this.facts
     const info = graph.aux[node] as LoadInfo
     const shape = loadShape(graph.op[node])!
+    const position = graph.accesses.find((access) => access.node === node)?.position ?? 0
+    const checked = !this.omit({ kind: "invariant-load", offset: position })
     // extend(address) + offset + bytes > size of memory: the load might trap, and it may never be executed
     this.node(graph.a[node])
     code.op(0xad).i64(info.offset + shape.bytes).op(0x7c)
     this.memoryBytes()
     code.op(0x56)
-    this.refuseIf()
+    if (checked) this.refuseIf()
+    else code.op(0x1a)
     this.node(graph.a[node])
     code.access(graph.op[node], 0, info.offset)
   }

@@ -366,7 +366,9 @@ class GuardEmitter {
     const wide = reduction.type === "i64"
     const total = evaluator.local(reduction.type)
     code.get(slot).set(total)
-    code.get(done).if()
+    if (this.omit({ kind: "reduction", local: reduction.local, operation: reduction.operation })) code.i32(0)
+    else code.get(done)
+    code.if()
     code.i32(0).set(participant)
     code.loop()
     code.get(total)
