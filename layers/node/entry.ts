@@ -264,7 +264,7 @@ export interface Bundle {
   readonly build: string
   /** Number under which instances are known. */
   readonly identity: bigint
-  /** The plan, with its planned loops only. */
+  /** The plan, as far as running it needs it: planned loops only, without what they rest on. */
   readonly plan: Plan
   readonly guard: Uint8Array
   readonly chunks: ReadonlyArray<Uint8Array>
@@ -277,9 +277,9 @@ export interface Bundle {
  * @since 0.1.0
  */
 export const encodeBundle = ({ build, chunks, guard, identity, plan }: Bundle): Uint8Array<ArrayBuffer> => {
-  const planned = { ...plan, loops: plan.loops.filter(({ _tag }) => _tag === "planned") }
+  const loops = plan.loops.flatMap((loop) => loop._tag === "planned" ? [{ ...loop, groups: [], obligations: [] }] : [])
   const number = new Uint8Array(new BigInt64Array([identity]).buffer)
-  return joinBlobs([text(build), number, text(JSON.stringify(planned)), guard, ...chunks])
+  return joinBlobs([text(build), number, text(JSON.stringify({ ...plan, loops })), guard, ...chunks])
 }
 
 /**

@@ -38,12 +38,13 @@ describe("a bundle", () => {
     assert.strictEqual(decoded.plan.inputBytes, plan.inputBytes)
   })
 
-  it("keeps every planned loop as it is", async () => {
+  it("keeps of every planned loop what running it needs", async () => {
     const prepared = prepare(await assemble(loops))
     const planned = prepared.plan.loops.filter(({ _tag }) => _tag === "planned")
     assert.isAbove(planned.length, 0)
     const decoded = decodeBundle(encodeBundle({ ...bundle, plan: prepared.plan }), bundle.build)
-    assert.deepStrictEqual(decoded?.plan.loops, JSON.parse(JSON.stringify(planned)))
+    const needed = planned.map((loop) => ({ ...loop, groups: [], obligations: [] }))
+    assert.deepStrictEqual(decoded?.plan.loops, JSON.parse(JSON.stringify(needed)))
   })
 
   it("of every number comes back with it", () => {
