@@ -12,7 +12,7 @@ import { memoryName, tableName, thresholdName } from "../../src/plan/hidden.ts"
 import type { Prepared } from "../../src/plan/prepare.ts"
 import type { PlannedLoop } from "../../src/plan/types.ts"
 import type { EngineReport, InstanceReport } from "./engine.ts"
-import { type Bundle, decodeBundle, withBundle } from "./entry.ts"
+import { type Bundle, decodeBundle } from "./entry.ts"
 import { visibleExports } from "./marker.ts"
 import { engineExports, original } from "./original.ts"
 
@@ -143,11 +143,6 @@ export class Binder {
   own(identity: bigint, module: InstanceCounter): void {
     const bindable = this.#bindable.get(identity)
     if (bindable !== undefined) bindable.module = module
-  }
-
-  /** The patched module as it is compiled: what its instances are bound with goes along. */
-  complete(module: Uint8Array, bundle: Uint8Array): Uint8Array {
-    return withBundle(module, bundle)
   }
 
   /** Connects an instance; the exports that its program sees. */

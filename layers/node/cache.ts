@@ -11,7 +11,7 @@
  * @since 0.1.0
  */
 import type * as Store from "./cache-store.ts"
-import { applyPatch, type CacheEntry, decodeEntry, hash128, hexadecimal } from "./entry.ts"
+import { type CacheEntry, decodeEntry, hash128, hexadecimal, patchedModule } from "./entry.ts"
 import { requireModule } from "./require.ts"
 
 // Asked for, not imported: the module of `node:fs` that `import` makes loads what nobody here needs.
@@ -166,7 +166,7 @@ export class PatchCache {
       const entry = decodeEntry(content, bytes)
       if (entry === undefined) return { _tag: "miss" }
       const { patch } = entry
-      const module = patch === undefined ? undefined : applyPatch(bytes, patch.patch, patch.length)
+      const module = patch === undefined ? undefined : patchedModule(bytes, patch)
       this.#touch(file)
       return { _tag: "found", entry, module }
     } catch (error) {

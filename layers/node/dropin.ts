@@ -19,7 +19,7 @@ import type { prepare as Prepare } from "../../src/plan/prepare.ts"
 import type * as Binding from "./binder.ts"
 import { buildIdentity, cacheDirectory, fingerprint, PatchCache } from "./cache.ts"
 import type { Substitution } from "./decisions.ts"
-import { applyPatch, type CacheEntry, hash128, identityIn, sameBytes } from "./entry.ts"
+import { type CacheEntry, hash128, identityIn, patchedModule, sameBytes } from "./entry.ts"
 import type * as Queue from "./preparation-queue.ts"
 import type * as Preparing from "./preparation.ts"
 import type * as Report from "./report.ts"
@@ -166,7 +166,7 @@ export class DropIn implements Substitution {
   #again({ patch }: CacheEntry, bytes: Uint8Array): Uint8Array | undefined {
     // Same fingerprint, other bytes: rare, and served natively.
     if (patch === undefined || !sameBytes(patch.hash, hash128(bytes))) return undefined
-    return this.#bindings().complete(applyPatch(bytes, patch.patch, patch.length), patch.bundle)
+    return patchedModule(bytes, patch)
   }
 
   #accept(known: Known, bytes: Uint8Array, entry: CacheEntry, module: Uint8Array | undefined): Uint8Array | undefined {
@@ -182,7 +182,7 @@ export class DropIn implements Substitution {
     record.state = "patched"
     record.reason = undefined
     this.#bindings().add(identityIn(patch.hash), patch.bundle, record)
-    return this.#bindings().complete(module ?? applyPatch(bytes, patch.patch, patch.length), patch.bundle)
+    return module ?? patchedModule(bytes, patch)
   }
 
   /** What the analysis finds, where it may take as long as it takes. */

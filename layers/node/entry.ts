@@ -26,6 +26,64 @@ const text = (value: string): Uint8Array => new TextEncoder().encode(value)
 
 const viewOf = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
+/** Bytes that are mixed by one call: a function that is called again is soon optimised, a long loop only some time. */
+const stretch = 4096
+
+/** Mixes whole blocks of sixteen bytes into the four words of a hash. */
+const mixBlocks = (view: DataView, from: number, to: number, hash: Int32Array): void => {
+  const { imul } = Math
+  let h1 = hash[0]
+  let h2 = hash[1]
+  let h3 = hash[2]
+  let h4 = hash[3]
+  for (let at = from; at < to; at += 16) {
+    const k1 = imul(view.getInt32(at, true), 0x239b961b)
+    h1 ^= imul(k1 << 15 | k1 >>> 17, 0xab0e9789)
+    h1 = imul((h1 << 19 | h1 >>> 13) + h2 | 0, 5) + 0x561ccd1b | 0
+    const k2 = imul(view.getInt32(at + 4, true), 0xab0e9789)
+    h2 ^= imul(k2 << 16 | k2 >>> 16, 0x38b34ae5)
+    h2 = imul((h2 << 17 | h2 >>> 15) + h3 | 0, 5) + 0x0bcaa747 | 0
+    const k3 = imul(view.getInt32(at + 8, true), 0x38b34ae5)
+    h3 ^= imul(k3 << 17 | k3 >>> 15, 0xa1e38b93)
+    h3 = imul((h3 << 15 | h3 >>> 17) + h4 | 0, 5) + 0x96cd1c35 | 0
+    const k4 = imul(view.getInt32(at + 12, true), 0xa1e38b93)
+    h4 ^= imul(k4 << 18 | k4 >>> 14, 0x239b961b)
+    h4 = imul((h4 << 13 | h4 >>> 19) + h1 | 0, 5) + 0x32ac3b17 | 0
+  }
+  hash[0] = h1
+  hash[1] = h2
+  hash[2] = h3
+  hash[3] = h4
+}
+
+/** Mixes what is left behind the last whole block, filled up with zeros. */
+const mixTail = (tail: Uint8Array, length: number, hash: Int32Array): void => {
+  const block = new Uint8Array(16)
+  block.set(tail)
+  const words = viewOf(block)
+  const { imul } = Math
+  const k1 = imul(words.getInt32(0, true), 0x239b961b)
+  hash[0] ^= imul(k1 << 15 | k1 >>> 17, 0xab0e9789) ^ length
+  const k2 = imul(words.getInt32(4, true), 0xab0e9789)
+  hash[1] ^= imul(k2 << 16 | k2 >>> 16, 0x38b34ae5) ^ length
+  const k3 = imul(words.getInt32(8, true), 0x38b34ae5)
+  hash[2] ^= imul(k3 << 17 | k3 >>> 15, 0xa1e38b93) ^ length
+  const k4 = imul(words.getInt32(12, true), 0xa1e38b93)
+  hash[3] ^= imul(k4 << 18 | k4 >>> 14, 0x239b961b) ^ length
+}
+
+/** Adds to each word the sum of the others. */
+const spread = (hash: Int32Array): void => {
+  hash[0] += hash[1] + hash[2] + hash[3]
+  for (let word = 1; word < 4; word++) hash[word] += hash[0]
+}
+
+const mixed = (word: number): number => {
+  const once = Math.imul(word ^ word >>> 16, 0x85ebca6b)
+  const twice = Math.imul(once ^ once >>> 13, 0xc2b2ae35)
+  return twice ^ twice >>> 16
+}
+
 /**
  * MurmurHash3 of 128 bits in its 32-bit form (Austin Appleby, public domain), as sixteen bytes. It tells modules apart
  * that nobody made alike on purpose; whoever can choose modules can choose what runs anyway.
@@ -34,54 +92,15 @@ const viewOf = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes
  * @since 0.1.0
  */
 export const hash128 = (bytes: Uint8Array, seed = 0): Uint8Array<ArrayBuffer> => {
-  const { imul } = Math
-  const [c1, c2, c3, c4] = [0x239b961b, 0xab0e9789, 0x38b34ae5, 0xa1e38b93]
+  const hash = new Int32Array(4).fill(seed)
   const view = viewOf(bytes)
   const whole = bytes.length & ~15
-  let [h1, h2, h3, h4] = [seed, seed, seed, seed]
-  let k = 0
-  for (let at = 0; at < whole; at += 16) {
-    k = imul(view.getInt32(at, true), c1)
-    h1 ^= imul(k << 15 | k >>> 17, c2)
-    h1 = imul((h1 << 19 | h1 >>> 13) + h2 | 0, 5) + 0x561ccd1b | 0
-    k = imul(view.getInt32(at + 4, true), c2)
-    h2 ^= imul(k << 16 | k >>> 16, c3)
-    h2 = imul((h2 << 17 | h2 >>> 15) + h3 | 0, 5) + 0x0bcaa747 | 0
-    k = imul(view.getInt32(at + 8, true), c3)
-    h3 ^= imul(k << 17 | k >>> 15, c4)
-    h3 = imul((h3 << 15 | h3 >>> 17) + h4 | 0, 5) + 0x96cd1c35 | 0
-    k = imul(view.getInt32(at + 12, true), c4)
-    h4 ^= imul(k << 18 | k >>> 14, c1)
-    h4 = imul((h4 << 13 | h4 >>> 19) + h1 | 0, 5) + 0x32ac3b17 | 0
-  }
-  const tail = new Uint8Array(16)
-  tail.set(bytes.subarray(whole))
-  const rest = viewOf(tail)
-  k = imul(rest.getInt32(0, true), c1)
-  h1 ^= imul(k << 15 | k >>> 17, c2) ^ bytes.length
-  k = imul(rest.getInt32(4, true), c2)
-  h2 ^= imul(k << 16 | k >>> 16, c3) ^ bytes.length
-  k = imul(rest.getInt32(8, true), c3)
-  h3 ^= imul(k << 17 | k >>> 15, c4) ^ bytes.length
-  k = imul(rest.getInt32(12, true), c4)
-  h4 ^= imul(k << 18 | k >>> 14, c1) ^ bytes.length
-  ;[h1, h2, h3, h4] = spread(h1, h2, h3, h4).map(mixed)
-  const result = new Uint8Array(hashBytes)
-  const out = viewOf(result)
-  spread(h1, h2, h3, h4).forEach((word, index) => out.setInt32(index * 4, word, true))
-  return result
-}
-
-/** Each word with the sum of the others in it. */
-const spread = (h1: number, h2: number, h3: number, h4: number): ReadonlyArray<number> => {
-  const sum = h1 + h2 + h3 + h4 | 0
-  return [sum, h2 + sum | 0, h3 + sum | 0, h4 + sum | 0]
-}
-
-const mixed = (word: number): number => {
-  let h = Math.imul(word ^ word >>> 16, 0x85ebca6b)
-  h = Math.imul(h ^ h >>> 13, 0xc2b2ae35)
-  return h ^ h >>> 16
+  for (let at = 0; at < whole; at += stretch) mixBlocks(view, at, Math.min(whole, at + stretch), hash)
+  mixTail(bytes.subarray(whole), bytes.length, hash)
+  spread(hash)
+  for (let word = 0; word < 4; word++) hash[word] = mixed(hash[word])
+  spread(hash)
+  return new Uint8Array(hash.buffer)
 }
 
 /**
@@ -227,12 +246,11 @@ export const decodeEntry = (entry: Uint8Array, module: Uint8Array): CacheEntry |
 /**
  * Makes the patched module out of the original one. Throws a `RangeError` where the patch does not fit.
  *
- * @param length of the patched module in bytes
+ * @param output for all of the patched module
  * @category patches
  * @since 0.1.0
  */
-export const applyPatch = (input: Uint8Array, patch: Uint8Array, length: number): Uint8Array<ArrayBuffer> => {
-  const output = new Uint8Array(length)
+export const applyPatch = (input: Uint8Array, patch: Uint8Array, output: Uint8Array): void => {
   const view = viewOf(patch)
   let at = 0
   let to = 0
@@ -249,8 +267,7 @@ export const applyPatch = (input: Uint8Array, patch: Uint8Array, length: number)
     at += copy
     to += copy + insert
   }
-  if (to !== length) throw new RangeError(`${to} bytes where ${length} were expected`)
-  return output
+  if (to !== output.length) throw new RangeError(`${to} bytes where ${output.length} were expected`)
 }
 
 /**
@@ -300,18 +317,19 @@ const leb = (value: number): ReadonlyArray<number> =>
   value < 128 ? [value] : [value % 128 | 128, ...leb(Math.floor(value / 128))]
 
 /**
- * A patched module with its bundle behind it, as a custom section.
+ * The module to compile: the original as it is patched, with the bundle behind it as a custom section. Throws a
+ * `RangeError` where the patch does not fit.
  *
- * @category writing
+ * @category patches
  * @since 0.1.0
  */
-export const withBundle = (module: Uint8Array, bundle: Uint8Array): Uint8Array<ArrayBuffer> => {
+export const patchedModule = (input: Uint8Array, { bundle, length, patch }: ModulePatch): Uint8Array<ArrayBuffer> => {
   const name = text(CLONE_SECTION)
   const nameLength = leb(name.length)
   const head = [0, ...leb(nameLength.length + name.length + bundle.length), ...nameLength, ...name]
-  const whole = new Uint8Array(module.length + head.length + bundle.length)
-  whole.set(module)
-  whole.set(head, module.length)
-  whole.set(bundle, module.length + head.length)
-  return whole
+  const module = new Uint8Array(length + head.length + bundle.length)
+  applyPatch(input, patch, module.subarray(0, length))
+  module.set(head, length)
+  module.set(bundle, length + head.length)
+  return module
 }

@@ -112,7 +112,9 @@ export const prepareModule = (bytes: Uint8Array, { budgetMs, build, prepare }: P
   const module = withIdentity(guest, identity)
   if (!accepts(module)) return native("the engine does not accept the patched module")
   const patch = makePatch(bytes, module)
-  if (!sameBytes(applyPatch(bytes, patch, module.length), module)) return native("the patch does not fit")
+  const again = new Uint8Array(module.length)
+  applyPatch(bytes, patch, again)
+  if (!sameBytes(again, module)) return native("the patch does not make the patched module")
   const bundle = encodeBundle({ build, identity, plan, guard, chunks })
   return {
     complete: true,

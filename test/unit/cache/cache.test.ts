@@ -57,7 +57,9 @@ describe("a cache", () => {
     const found = new PatchCache(directory, options).lookup(input)
     assert.strictEqual(found._tag, "found")
     if (found._tag !== "found") return
-    assert.deepStrictEqual(found.module, output)
+    // The bundle is behind it, as a custom section.
+    assert.deepStrictEqual(found.module?.subarray(0, output.length), output)
+    assert.deepStrictEqual([...found.module ?? []].slice(-3), [9, 8, 7])
     assert.strictEqual(found.entry.summary, patched.summary)
     assert.deepStrictEqual(new Uint8Array(found.entry.patch?.bundle ?? []), patched.patch?.bundle)
   })
@@ -76,7 +78,8 @@ describe("a cache", () => {
     cache.store(input, native)
     cache.store(input, patched)
     assert.deepStrictEqual(readdirSync(join(directory, "v1")).length, 1)
-    assert.deepInclude(cache.lookup(input), { module: output })
+    const found = cache.lookup(input)
+    assert.isDefined(found._tag === "found" ? found.entry.patch : undefined)
   })
 
   it("keeps builds, rungs and modules apart", () => {

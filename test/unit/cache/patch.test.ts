@@ -3,8 +3,14 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
-import { applyPatch } from "../../../layers/node/entry.ts"
+import { applyPatch as applyInto } from "../../../layers/node/entry.ts"
 import { makePatch } from "../../../layers/node/patch.ts"
+
+const applyPatch = (input: Uint8Array, patch: Uint8Array, length: number): Uint8Array => {
+  const output = new Uint8Array(length)
+  applyInto(input, patch, output)
+  return output
+}
 
 const bytes = FastCheck.uint8Array({ maxLength: 400 })
 
