@@ -13,6 +13,7 @@
 import type { Graph } from "./graph.ts"
 import { Kind } from "./graph.ts"
 import type { Trip } from "./trip.ts"
+import { testsOf } from "./trip.ts"
 
 /**
  * One byte a node, 1 where its value matters. Without a trip test every way out counts as one that may happen in any
@@ -58,7 +59,7 @@ export const demanded = (graph: Graph, trip: Trip | undefined): Uint8Array => {
     if (graph.order[block.id] < 0) continue
     if (block.condition > 0) mark(block.condition)
     if (block.exit === undefined) continue
-    const byTrip = trip !== undefined && leavesByTrip(graph, trip, block.id)
+    const byTrip = trip !== undefined && testsOf(trip).some((test) => leavesByTrip(graph, test, block.id))
     for (const value of block.exit.values) {
       if (byTrip) markLast(value)
       else mark(value)

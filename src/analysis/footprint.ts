@@ -6,6 +6,7 @@
 import type { Access } from "./graph.ts"
 import type { Induction } from "./induction.ts"
 import type { Trip } from "./trip.ts"
+import { testsOf } from "./trip.ts"
 import { isVarying } from "./symbols.ts"
 import type { Polynomial } from "./polynomial.ts"
 import { fingerprint, isConstant, linearIn, mentions } from "./polynomial.ts"
@@ -133,11 +134,13 @@ const split = (induction: Induction, address: Polynomial, block: number): Parts 
   return spreads.length > MAXIMUM_SPREADS ? undefined : { base: rest, coefficient: own.coefficient, spreads }
 }
 
-/** True when the block is only reached after the test has let the iteration go on. */
+/** True when the block is only reached after all tests have let the iteration go on. */
 const followsTest = (induction: Induction, trip: Trip, block: number): boolean => {
   const { graph } = induction
-  const stays = graph.blocks[trip.from].succs.filter((s) => s !== trip.edge)
-  return stays.length === 1 && graph.blocks[stays[0].to].preds.length === 1 && graph.dominates(stays[0].to, block)
+  return testsOf(trip).every(({ edge, from }) => {
+    const stays = graph.blocks[from].succs.filter((s) => s !== edge)
+    return stays.length === 1 && graph.blocks[stays[0].to].preds.length === 1 && graph.dominates(stays[0].to, block)
+  })
 }
 
 const place = (groups: Array<AccessGroup>, access: Access, parts: Parts): void => {

@@ -12,7 +12,7 @@ import type { Range } from "./range.ts"
 import { Ranges } from "./range.ts"
 import { isVarying } from "./symbols.ts"
 import type { InductionVariable, Trip } from "./trip.ts"
-import { findTrip } from "./trip.ts"
+import { findTrip, testsOf } from "./trip.ts"
 
 /** Work units (visited values) that one region may cost. @category constants @since 0.1.0 */
 export const ANALYSIS_BUDGET = 400_000
@@ -122,19 +122,23 @@ export class Induction {
     return p
   }
 
-  /** True when start, step and limit are the same in every iteration of loop 0. */
+  /** True when the tests of a loop are the same in every iteration of loop 0. */
   isInvariantTrip(trip: Trip): boolean {
+    return testsOf(trip).every((test) => this.#isInvariantTest(test))
+  }
+
+  #isInvariantTest(trip: Trip): boolean {
     if (trip.wide) {
       return trip.wideStart !== undefined && this.isInvariant(trip.wideStart.node) && this.isInvariant(trip.wideLimit)
     }
     return !mentions(trip.start, isVarying) && !mentions(trip.step, isVarying) && !mentions(trip.limit, isVarying)
   }
 
-  /** The test that bounds a loop, preferring one that is its only exit. */
+  /** The tests that bound a loop. */
   trip(id: number): Trip | undefined {
     if (!this.trips.has(id)) {
       this.trips.set(id, undefined)
-      this.trips.set(id, findTrip(this, this.graph.loops[id]))
+      this.trips.set(id, findTrip(this, this.graph.loops[id], (test) => this.#isInvariantTest(test)))
     }
     return this.trips.get(id)
   }

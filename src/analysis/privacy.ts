@@ -14,10 +14,13 @@
  */
 import type { AccessGroup } from "./footprint.ts"
 import { groupKey } from "./footprint.ts"
+import type { Condition } from "./conditions.ts"
+import { alwaysConditions } from "./conditions.ts"
 import type { Access, Graph } from "./graph.ts"
 import { Kind } from "./graph.ts"
 import type { Induction } from "./induction.ts"
 import { isConstant } from "./polynomial.ts"
+import { testsOf } from "./trip.ts"
 
 /**
  * What can be private.
@@ -36,17 +39,6 @@ export interface Privacy {
   readonly sometimes: Access | undefined
   /** Invariant conditions that decide whether the iterations execute the stores; tested at entry. */
   readonly conditions: ReadonlyArray<Condition>
-}
-
-/**
- * An invariant condition and the outcome that is relied on.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Condition {
-  readonly node: number
-  readonly expected: boolean
 }
 
 /** Judges the fixed accesses of a footprint. @category analysis @since 0.1.0 */
@@ -69,7 +61,6 @@ class Judge {
   readonly windows: ReadonlyArray<AccessGroup>
   readonly conditions: Array<Condition> = []
   readonly stackPointer: number | undefined
-  readonly #always = new Map<number, ReadonlyArray<Condition> | undefined>()
 
   constructor(
     induction: Induction,
@@ -114,37 +105,6 @@ class Judge {
     return true
   }
 
-  /**
-   * Conditions under which every iteration of loop 0 that goes on reaches a block: those of the branches above it, which
-   * must be invariant. An inner loop with one exit is left in the end; a branch out of loop 0 is not taken.
-   */
-  always(block: number): ReadonlyArray<Condition> | undefined {
-    if (!this.#always.has(block)) this.#always.set(block, this.#findAlways(block))
-    return this.#always.get(block)
-  }
-
-  #findAlways(block: number): ReadonlyArray<Condition> | undefined {
-    const { graph, induction } = this
-    const conditions: Array<Condition> = []
-    for (let at = block; at !== graph.loops[0].header;) {
-      const above = graph.idom[at]
-      const { condition, succs } = graph.blocks[above]
-      const sides = succs.filter((s) => s.to === at || (graph.blocks[s.to].preds.length === 1 && graph.dominates(s.to, at)))
-      if (succs.length > 1 && sides.length === 1) {
-        const left = graph.loops.find((l) => l.id > 0 && l.body.has(above) && !l.body.has(sides[0].to))
-        if (left !== undefined) {
-          if (left.exits.length !== 1 || left.body.has(block)) return undefined
-        } else if (succs.some((s) => s !== sides[0] && graph.loops[0].body.has(s.to))) {
-          const kind = sides[0].kind
-          if (condition === 0 || kind === "case" || kind === "jump" || !induction.isInvariant(condition)) return undefined
-          conditions.push({ node: condition, expected: kind === "true" })
-        }
-      }
-      at = above
-    }
-    return conditions
-  }
-
   /** Conditions under which each iteration executes the access, and in inner loops always equally often. */
   everyIteration(access: Access): ReadonlyArray<Condition> | undefined {
     const { graph, induction } = this
@@ -156,7 +116,7 @@ class Judge {
       if (trip === undefined || !trip.only || !induction.isInvariantTrip(trip)) return undefined
       block = loop.header
     }
-    return this.always(block)
+    return alwaysConditions(induction, block)
   }
 
   /**
@@ -219,7 +179,7 @@ class Judge {
       if (graph.inner[access.block] !== loop.id) return false
       if (!loop.latches.every((latch) => graph.order[latch] < 0 || graph.dominates(access.block, latch))) return false
       // Stored as often as the interval takes it: in the iteration that leaves, too, unless that is left out.
-      if (!short && !graph.dominates(access.block, trip.from)) return false
+      if (!short && !testsOf(trip).every((test) => graph.dominates(access.block, test.from))) return false
       spans.push([low, high])
     }
     if (!isInside(store.low, store.high, spans)) return false
@@ -227,7 +187,7 @@ class Judge {
     const after = load.members.every(({ access }) =>
       !loop.body.has(access.block) && graph.order[loop.header] < graph.order[access.block]
     )
-    return after && this.rely(this.always(loop.header))
+    return after && this.rely(alwaysConditions(induction, loop.header))
   }
 }
 

@@ -39,9 +39,14 @@ export interface Trip {
   readonly edge: Edge
   /** Offset of the branching instruction. */
   readonly branchOffset: number
-  /** True when no other way leads out of the loop. */
+  /** Further tests of the same loop: it leaves at the first that fails. */
+  readonly others: ReadonlyArray<Trip>
+  /** True when no other way than these tests leads out of the loop. */
   readonly only: boolean
 }
+
+/** A test and its further ones. @category queries @since 0.1.0 */
+export const testsOf = (trip: Trip): ReadonlyArray<Trip> => [trip, ...trip.others]
 
 /**
  * A header value that advances by the same amount in each iteration.
@@ -101,8 +106,20 @@ export interface Values {
   readonly isInvariant: (node: number) => boolean
 }
 
-/** The test that bounds a loop, preferring one that is its only exit. @category analysis @since 0.1.0 */
-export const findTrip = (values: Values, loop: Loop): Trip | undefined => new TripFinder(values).find(loop)
+/**
+ * The tests that bound a loop, as one with further ones. Those that `isUsable` come first, and when there are any, the
+ * others count as ways out of unknown outcome.
+ *
+ * @category analysis
+ * @since 0.1.0
+ */
+export const findTrip = (values: Values, loop: Loop, isUsable: (trip: Trip) => boolean): Trip | undefined => {
+  const all = new TripFinder(values).find(loop)
+  const usable = all.filter(isUsable)
+  const [first, ...others] = usable.length > 0 ? usable : all
+  if (first === undefined) return undefined
+  return { ...first, others, only: others.length + 1 === loop.exits.length }
+}
 
 class TripFinder {
   readonly values: Values
@@ -113,20 +130,19 @@ class TripFinder {
     this.graph = values.graph
   }
 
-  find(loop: Loop): Trip | undefined {
+  /** Tests that every iteration passes exactly once. */
+  find(loop: Loop): Array<Trip> {
     const g = this.graph
-    let best: Trip | undefined
+    const found: Array<Trip> = []
     for (const exit of loop.exits) {
       if (g.inner[exit.from] !== loop.id) continue
       if (!loop.latches.every((latch) => g.order[latch] < 0 || g.dominates(exit.from, latch))) continue
       const block = g.blocks[exit.from]
       if (block.condition === 0 || (exit.edge.kind !== "true" && exit.edge.kind !== "false")) continue
       const trip = this.#tripOf(loop, exit.from, exit.edge, block.condition, block.branchOffset)
-      if (trip === undefined) continue
-      if (trip.only) return trip
-      best ??= trip
+      if (trip !== undefined) found.push(trip)
     }
-    return best
+    return found
   }
 
   #tripOf(loop: Loop, from: number, edge: Edge, condition: number, branchOffset: number): Trip | undefined {
@@ -161,7 +177,7 @@ class TripFinder {
     }
     if (!goesOnWhen) relation = NEGATE[relation]
     if (relation === "eq") return undefined
-    const common = { loop: loop.id, from, edge, branchOffset, only: loop.exits.length === 1 }
+    const common = { loop: loop.id, from, edge, branchOffset, others: [], only: false }
     if (wide) return this.#wideTrip(loop, relation, left, right, common)
     return this.#narrowTrip(loop, relation, left, right, common) ??
       (right === 0 ? undefined : this.#narrowTrip(loop, FLIP[relation], right, left, common))
@@ -172,7 +188,7 @@ class TripFinder {
     relation: Relation,
     left: number,
     right: number,
-    common: Pick<Trip, "loop" | "from" | "edge" | "branchOffset" | "only">
+    common: Pick<Trip, "loop" | "from" | "edge" | "branchOffset" | "others" | "only">
   ): Trip | undefined {
     const x = this.values.at(left, common.from)
     const limit = right === 0 ? constant(0) : this.values.at(right, common.from)
@@ -202,7 +218,7 @@ class TripFinder {
     relation: Relation,
     left: number,
     right: number,
-    common: Pick<Trip, "loop" | "from" | "edge" | "branchOffset" | "only">
+    common: Pick<Trip, "loop" | "from" | "edge" | "branchOffset" | "others" | "only">
   ): Trip | undefined {
     const g = this.graph
     const side = (node: number): { variable: InductionVariable; plus: bigint } | undefined => {

@@ -3,12 +3,14 @@
  *
  * @since 0.1.0
  */
+import { necessaryConditions } from "../analysis/conditions.ts"
 import { demanded } from "../analysis/demand.ts"
 import type { AccessGroup } from "../analysis/footprint.ts"
 import { footprint, groupKey } from "../analysis/footprint.ts"
 import type { Access, Graph } from "../analysis/graph.ts"
 import { Kind } from "../analysis/graph.ts"
 import type { InductionVariable, Trip } from "../analysis/trip.ts"
+import { testsOf } from "../analysis/trip.ts"
 import { Induction } from "../analysis/induction.ts"
 import { isVarying } from "../analysis/symbols.ts"
 import type { Polynomial } from "../analysis/polynomial.ts"
@@ -214,7 +216,7 @@ const hazards = (graph: Graph, induction: Induction, trip: Trip): Pick<LoopFacts
   const aborts: Array<number> = []
   const divisors: Array<{ node: number; offset: number; signed: boolean }> = []
   for (const exit of graph.loops[0].exits) {
-    if (exit.edge !== trip.edge) aborts.push(graph.blocks[exit.from].branchOffset || graph.loops[0].offset)
+    if (!testsOf(trip).some((test) => test.edge === exit.edge)) aborts.push(graph.blocks[exit.from].branchOffset || graph.loops[0].offset)
   }
   for (const node of graph.trapping) {
     if (!body.has(graph.block[node])) continue
@@ -277,7 +279,8 @@ const collectCaptures = (
       }
     }
   }
-  const followTrip = (one: Trip): void => {
+  const followTrip = (trip: Trip): void => testsOf(trip).forEach(followTest)
+  const followTest = (one: Trip): void => {
     if (one.wide) {
       follow(one.wideStart!.node)
       follow(one.wideLimit)
@@ -304,6 +307,14 @@ const collectCaptures = (
     const inner = induction.trip(loop.id)
     if (inner !== undefined && induction.isInvariantTrip(inner)) followTrip(inner)
   }
+  for (const group of groups) {
+    for (const { access } of group.members) {
+      for (const { node } of necessaryConditions(induction, access.block)) follow(node)
+    }
+  }
+  for (const loop of graph.loops.slice(1)) {
+    if (loop.body.size > 0) for (const { node } of necessaryConditions(induction, loop.header)) follow(node)
+  }
   more.forEach(follow)
   const captures: Array<Capture> = []
   for (let node = 1; node < graph.kind.length; node++) {
@@ -322,7 +333,7 @@ const obligationsOf = (facts: Omit<LoopFacts, "obligations">): Array<Obligation>
   const { captures, divisors, graph, groups, induction, reductions, trip } = facts
   const result: Array<Obligation> = [
     ...captures.map((c) => ({ kind: "captured-input", source: c.source, index: c.index }) as const),
-    { kind: "exact-trip", loop: 0, offset: trip.branchOffset }
+    ...testsOf(trip).map((test) => ({ kind: "exact-trip", loop: 0, offset: test.branchOffset }) as const)
   ]
   for (const group of groups) {
     result.push({ kind: "in-bounds", group: group.id }, { kind: "no-wrap", group: group.id })

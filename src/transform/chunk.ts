@@ -30,6 +30,7 @@ import type { FrameLayout } from "../plan/frame.ts"
 import { Ticket } from "../plan/frame.ts"
 import type { LoopFacts } from "../plan/loop.ts"
 import type { LoopShape } from "../analysis/scan.ts"
+import { testsOf } from "../analysis/trip.ts"
 import type { Obligation } from "../plan/types.ts"
 import { Assembler, assembleModule, CONTROL, functionBody } from "./assembler.ts"
 import { polynomialNodes } from "./evaluate.ts"
@@ -201,7 +202,7 @@ class ChunkEmitter {
   /** Copies the loop, label depth 0 inside it being its own; $done is one further out, $abort two. */
   copyLoop(): void {
     const { code, facts, module, shape } = this
-    const { trip } = facts
+    const tests = new Map(testsOf(facts.trip).map((test) => [test.branchOffset, test]))
     code.out.u8(0x03)
     this.blockType(shape.blockType)
     const reader = new InstructionReader(module.bytes, shape.bodyStart, shape.end)
@@ -262,9 +263,9 @@ class ChunkEmitter {
         case 0x0d: {
           if (reader.index < depth) copy()
           else if (reader.index > depth) {
-            if (reader.start === trip.branchOffset) code.op(0x1a)
+            if (tests.has(reader.start)) code.op(0x1a)
             else code.brIf(depth + 2)
-          } else if (reader.start === trip.branchOffset && trip.edge.kind === "false") {
+          } else if (tests.get(reader.start)?.edge.kind === "false") {
             code.op(0x1a)
             goOn(depth)
           } else if (stays.has(reader.start)) {

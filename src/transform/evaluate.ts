@@ -9,7 +9,10 @@ import type { ValueType } from "../binary/module.ts"
 import { loadShape } from "../binary/opcodes.ts"
 import type { LoadInfo } from "../analysis/graph.ts"
 import { Kind } from "../analysis/graph.ts"
+import type { Condition } from "../analysis/conditions.ts"
+import { necessaryConditions } from "../analysis/conditions.ts"
 import type { Trip } from "../analysis/trip.ts"
+import { testsOf } from "../analysis/trip.ts"
 import type { Polynomial } from "../analysis/polynomial.ts"
 import type { LoopFacts } from "../plan/loop.ts"
 import type { Obligation } from "../plan/types.ts"
@@ -36,6 +39,8 @@ export class Evaluator {
   readonly #nodes = new Map<number, number>()
   readonly #trips = new Map<number, number>()
   readonly #parameters: number
+  /** Whether the loop whose trips are being counted is reached (a local), `undefined` for always. */
+  #runs: number | undefined
 
   constructor(facts: LoopFacts, omit: (obligation: Obligation) => boolean) {
     this.facts = facts
@@ -47,6 +52,12 @@ export class Evaluator {
   local(type: ValueType): number {
     this.locals.push(type)
     return this.#parameters + this.locals.length - 1
+  }
+
+  /** As {@link refuseIf}, but only when the loop in question is reached. */
+  #refuseTrip(): void {
+    if (this.#runs !== undefined) this.code.op(0x45).op(0x45).get(this.#runs).op(0x71)
+    this.refuseIf()
   }
 
   /** Leaves the guard when the i32 on the stack is not zero. */
@@ -200,6 +211,38 @@ export class Evaluator {
     const known = this.#trips.get(trip.loop)
     if (known !== undefined) return known
     const { code } = this
+    const { graph, induction } = this.facts
+    const conditions = trip.loop === 0 ? [] : necessaryConditions(induction, graph.loops[trip.loop].header)
+    const outer = this.#runs
+    this.#runs = this.executed(conditions)
+    const [first, ...others] = testsOf(trip).map((test) => this.#testCount(test))
+    for (const other of others) {
+      code.get(first).get(other).get(first).get(other).op(0x54).op(0x1b).set(first)
+    }
+    // A loop that is not reached has no iteration; nothing about it was refused.
+    if (this.#runs !== undefined) code.get(first).i64(0).get(this.#runs).op(0x1b).set(first)
+    this.#runs = outer
+    this.#trips.set(trip.loop, first)
+    return first
+  }
+
+  /** Local (i32) that is 1 when all conditions hold; `undefined` when there are none. */
+  executed(conditions: ReadonlyArray<Condition>): number | undefined {
+    const { code } = this
+    if (conditions.length === 0) return undefined
+    conditions.forEach(({ expected, node }, index) => {
+      this.node(node)
+      code.op(0x45)
+      if (expected) code.op(0x45)
+      if (index > 0) code.op(0x71)
+    })
+    const local = this.local("i32")
+    code.set(local)
+    return local
+  }
+
+  #testCount(trip: Trip): number {
+    const { code } = this
     const checked = !this.omit({ kind: "exact-trip", loop: trip.loop, offset: trip.branchOffset })
     const unsigned = trip.relation.endsWith("_u") || trip.relation === "ne"
     const x = this.local("i64")
@@ -219,8 +262,7 @@ export class Evaluator {
     if (trip.relation === "ne") this.#countNotEqual(trip, x, y, s, count, checked)
     else this.#countOrdered(trip, x, y, s, count, checked)
     code.get(count).i64(MAXIMUM_TRIP).op(0x56)
-    this.refuseIf()
-    this.#trips.set(trip.loop, count)
+    this.#refuseTrip()
     return count
   }
 
@@ -236,7 +278,7 @@ export class Evaluator {
     code.i64(trip.wideStep).set(s)
     // Both inside [0, 2³¹): then signed and unsigned order agree and nothing below overflows.
     code.get(x).get(y).op(0x84).i64(2 ** 31).op(0x5a)
-    this.refuseIf()
+    this.#refuseTrip()
   }
 
   /** goes on while x ≠ y: y must be hit exactly. */
@@ -250,14 +292,15 @@ export class Evaluator {
     code.set(distance)
     code.get(s).i64(0).get(s).op(0x7d).get(s).i64(0).op(0x55).op(0x1b).set(stride)
     code.get(stride).op(0x50)
-    this.refuseIf()
+    this.#refuseTrip()
+    this.#atLeastOne(stride)
     if (trip.wide) {
       code.get(distance).i64(0).op(0x53)
-      this.refuseIf()
+      this.#refuseTrip()
     }
     if (checked) {
       code.get(distance).get(stride).op(0x82).op(0x50).op(0x45)
-      this.refuseIf()
+      this.#refuseTrip()
     }
     code.get(distance).get(stride).op(0x80).set(count)
   }
@@ -268,13 +311,22 @@ export class Evaluator {
     const descending = trip.relation.startsWith("g")
     const inclusive = trip.relation.startsWith("le") || trip.relation.startsWith("ge")
     if (descending) for (const value of [x, y, s]) code.i64(0).get(value).op(0x7d).set(value)
-    code.get(s).i64(0).op(0x57) // le_s
-    this.refuseIf()
+    const ascends = this.local("i32")
+    const stride = this.local("i64")
+    code.get(s).i64(0).op(0x55).set(ascends)
+    code.get(s).i64(0).get(s).op(0x7d).get(ascends).op(0x1b).set(stride)
+    // An unsigned bound also ends a descent: below zero the value wraps to the top.
+    const wraps = !descending && !trip.wide && trip.relation.endsWith("_u")
+    if (wraps) code.get(stride).op(0x50)
+    else code.get(ascends).op(0x45)
+    this.#refuseTrip()
+    this.#atLeastOne(stride)
     // inclusive: x > y ? 0 : (y − x) / s + 1; else: x >= y ? 0 : (y − x + s − 1) / s
     code.i64(0)
     code.get(y).get(x).op(0x7d)
-    if (inclusive) code.get(s).op(0x7f).i64(1).op(0x7c)
-    else code.get(s).op(0x7c).i64(1).op(0x7d).get(s).op(0x7f)
+    if (inclusive) code.get(stride).op(0x7f).i64(1).op(0x7c)
+    else code.get(stride).op(0x7c).i64(1).op(0x7d).get(stride).op(0x7f)
+    if (wraps) code.get(x).get(stride).op(0x80).i64(1).op(0x7c).get(ascends).op(0x1b)
     code.get(x).get(y).op(inclusive ? 0x55 : 0x59).op(0x1b).set(count)
     if (!checked) return
     const top = trip.relation.endsWith("_u") && !trip.wide
@@ -282,8 +334,14 @@ export class Evaluator {
       : (descending ? 2 ** 31 : 2 ** 31 - 1)
     // The count may be huge before it is bounded: bound it here first, so that the product stays exact.
     code.get(count).i64(MAXIMUM_TRIP).op(0x56)
-    this.refuseIf()
-    code.get(x).get(s).get(count).op(0x7e).op(0x7c).i64(top).op(0x55)
-    this.refuseIf()
+    this.#refuseTrip()
+    code.get(x).get(stride).get(count).op(0x7e).op(0x7c).i64(top).op(0x55)
+    if (wraps) code.get(y).get(stride).op(0x7c).i64(2 ** 32).op(0x55).get(ascends).op(0x1b)
+    this.#refuseTrip()
+  }
+
+  /** Divisors must not be zero even where the result does not count. */
+  #atLeastOne(local: number): void {
+    this.code.get(local).i64(1).get(local).i64(0).op(0x55).op(0x1b).set(local)
   }
 }

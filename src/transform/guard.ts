@@ -21,6 +21,8 @@
  *
  * @since 0.1.0
  */
+import type { Condition } from "../analysis/conditions.ts"
+import { necessaryConditions } from "../analysis/conditions.ts"
 import type { AccessGroup } from "../analysis/footprint.ts"
 import { Kind } from "../analysis/graph.ts"
 import { fingerprint } from "../analysis/polynomial.ts"
@@ -90,6 +92,8 @@ interface Interval {
   readonly firstHigh: number
   /** Signed step. */
   readonly stride: number
+  /** Whether the accesses are reached (a local), `undefined` for always. */
+  readonly runs: number | undefined
 }
 
 class GuardEmitter {
@@ -169,6 +173,7 @@ class GuardEmitter {
   interval(group: AccessGroup, last: number): Interval {
     const { evaluator } = this
     const { code } = evaluator
+    const runs = evaluator.executed(this.conditionsOf(group))
     const base = evaluator.local("i64")
     const stride = evaluator.local("i64")
     const travel = evaluator.local("i64")
@@ -193,24 +198,43 @@ class GuardEmitter {
     const highest = at(most, group.addressHigh, 0x55)
     if (!this.omit({ kind: "no-wrap", group: group.id })) {
       code.get(lowest).i64(0).op(0x53)
-      evaluator.refuseIf()
+      this.refuseWhere(runs)
       code.get(highest).i64(2 ** 32).op(0x59)
-      evaluator.refuseIf()
+      this.refuseWhere(runs)
     }
     const result: Interval = {
       low: at(least, group.low, 0x53),
       high: at(most, group.high, 0x55),
       firstLow: at(least, group.low, undefined),
       firstHigh: at(most, group.high, undefined),
-      stride
+      stride,
+      runs
     }
     if (!this.omit({ kind: "in-bounds", group: group.id })) {
       code.get(result.high)
       evaluator.memoryBytes()
       code.op(0x55)
-      evaluator.refuseIf()
+      this.refuseWhere(runs)
     }
     return result
+  }
+
+  /** Invariant conditions without which no access of the group is reached. */
+  conditionsOf(group: AccessGroup): ReadonlyArray<Condition> {
+    const { induction } = this.plan.facts
+    const [first, ...others] = group.members.map(({ access }) => necessaryConditions(induction, access.block))
+    return first.filter(({ expected, node }) =>
+      others.every((conditions) => conditions.some((c) => c.node === node && c.expected === expected))
+    )
+  }
+
+  /** Refuses when the i32 on the stack is not zero and the accesses that it is about are reached. */
+  refuseWhere(...runs: ReadonlyArray<number | undefined>): void {
+    const { evaluator } = this
+    for (const local of runs) {
+      if (local !== undefined) evaluator.code.op(0x45).op(0x45).get(local).op(0x71)
+    }
+    evaluator.refuseIf()
   }
 
   /** Refuses a distance that no memory holds, so that sums of distances stay far from the ends of 64 bits. */
@@ -292,25 +316,23 @@ class GuardEmitter {
       code.get(b.high).get(a.low).op(0x57).op(0x72)
     }
     code.op(0x45)
-    evaluator.refuseIf()
+    this.refuseWhere(a.runs, b.runs)
   }
 
   /** Refuses a store into a page that holds private bytes. */
   keepFromPages(window: Interval, store: Interval): void {
-    const { evaluator } = this
-    const { code } = evaluator
+    const { code } = this.evaluator
     code.get(window.low).i64(-PAGE_BYTES).op(0x83).get(store.high).op(0x59) // page start >= store end
     code.get(window.high).i64(PAGE_BYTES - 1).op(0x7c).i64(-PAGE_BYTES).op(0x83).get(store.low).op(0x57)
     code.op(0x72).op(0x45)
-    evaluator.refuseIf()
+    this.refuseWhere(window.runs, store.runs)
   }
 
   /** Refuses a load that leaves the row that was written. */
   keepInside(load: Interval, store: Interval): void {
-    const { evaluator } = this
-    const { code } = evaluator
+    const { code } = this.evaluator
     code.get(load.low).get(store.low).op(0x53).get(load.high).get(store.high).op(0x55).op(0x72)
-    evaluator.refuseIf()
+    this.refuseWhere(load.runs)
   }
 
   /** A local (i64) with the instructions of one iteration, inner loops multiplied by their trip counts. */

@@ -1,0 +1,75 @@
+/**
+ * Invariant conditions above a block: under which it is reached at all, and under which every iteration reaches it.
+ *
+ * @since 0.1.0
+ */
+import type { Edge } from "./graph.ts"
+import type { Induction } from "./induction.ts"
+
+/**
+ * An invariant condition and the outcome that is relied on.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Condition {
+  readonly node: number
+  readonly expected: boolean
+}
+
+/** A branch on the way from the header of loop 0 to a block: the side that leads there, when only one does. */
+interface Turn {
+  readonly from: number
+  readonly side: Edge
+  readonly others: ReadonlyArray<Edge>
+}
+
+/** Branches above a block, nearest first. */
+const turnsTo = (induction: Induction, block: number): Array<Turn> => {
+  const { graph } = induction
+  const turns: Array<Turn> = []
+  const header = graph.loops[0].header
+  for (let at = block; at !== header && graph.order[at] > 0; at = graph.idom[at]) {
+    const from = graph.idom[at]
+    const { succs } = graph.blocks[from]
+    if (succs.length < 2) continue
+    const sides = succs.filter((s) =>
+      graph.blocks[s.to].preds.length === 1 && (s.to === at || graph.dominates(s.to, at))
+    )
+    if (sides.length === 1) turns.push({ from, side: sides[0], others: succs.filter((s) => s !== sides[0]) })
+  }
+  return turns
+}
+
+/** Invariant conditions without which a block is never reached. @category analysis @since 0.1.0 */
+export const necessaryConditions = (induction: Induction, block: number): ReadonlyArray<Condition> =>
+  turnsTo(induction, block).flatMap(({ from, side }) => {
+    const { condition } = induction.graph.blocks[from]
+    return condition > 0 && (side.kind === "true" || side.kind === "false") && induction.isInvariant(condition)
+      ? [{ node: condition, expected: side.kind === "true" }]
+      : []
+  })
+
+/**
+ * Conditions under which every iteration of loop 0 that goes on reaches a block: those of the branches above it, which
+ * must be invariant. An inner loop with one exit is left in the end; a branch out of loop 0 is not taken.
+ *
+ * @category analysis
+ * @since 0.1.0
+ */
+export const alwaysConditions = (induction: Induction, block: number): ReadonlyArray<Condition> | undefined => {
+  const { graph } = induction
+  const conditions: Array<Condition> = []
+  for (const { from, others, side } of turnsTo(induction, block)) {
+    const left = graph.loops.find((l) => l.id > 0 && l.body.has(from) && !l.body.has(side.to))
+    if (left !== undefined) {
+      if (left.exits.length !== 1 || left.body.has(block)) return undefined
+    } else if (others.some((s) => graph.loops[0].body.has(s.to))) {
+      const { condition } = graph.blocks[from]
+      if (condition === 0 || (side.kind !== "true" && side.kind !== "false")) return undefined
+      if (!induction.isInvariant(condition)) return undefined
+      conditions.push({ node: condition, expected: side.kind === "true" })
+    }
+  }
+  return conditions
+}
