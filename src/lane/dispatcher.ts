@@ -171,9 +171,10 @@ export class Dispatcher {
     }
     const participants = ready + 1
     this.#clearResults(loop, participants)
-    const done = this.#partition === "fixed"
-      ? this.#fixed(state, iterations, ready)
-      : this.#shared(state, iterations, units, ready, windows)
+    const spread = loop.windows > 0 ? iterations - 1 : iterations
+    const done = (this.#partition === "fixed"
+      ? this.#fixed(state, spread, ready)
+      : this.#shared(state, spread, units, ready, windows)) && (spread === iterations || this.#last(state, iterations))
     const end = this.host.now()
     this.#record({ plan: loop.index, iterations, start, ownerEnd: this.#ownerEnd, end, participants, aborted: !done })
     if (!done) {
@@ -266,6 +267,21 @@ export class Dispatcher {
     this.#ownerEnd = this.host.now()
     for (let poll = 0; poll < POLLS; poll++) if (Atomics.load(this.#words, finished) === pieces) return true
     return this.#joinAll(ready) && Atomics.load(this.#words, finished) === pieces
+  }
+
+  /**
+   * The last iteration, by the owner and after all others: where bytes are private, its own are those that the loop
+   * goes on with.
+   */
+  #last(state: LoopState, iterations: number): boolean {
+    const ticket = this.#ticket(iterations, iterations)
+    this.#words[(ticket + Ticket.NEXT) >> 2] = iterations - 1
+    try {
+      state.run!(ticket, 1, RESULTS)
+      return true
+    } catch {
+      return false
+    }
   }
 
   /** One piece a participant, the last one the owner's. */
