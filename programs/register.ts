@@ -9,8 +9,7 @@
  * @since 0.1.0
  */
 import type * as Cpu from "../layers/node/cpu.ts"
-import type * as Choices from "../layers/node/decisions.ts"
-import type * as DropIn from "../layers/node/dropin.ts"
+import type * as Loaded from "../layers/node/dropin.ts"
 import type * as Engine from "../layers/node/engine.ts"
 import { judgeHost } from "../layers/node/host.ts"
 import { type Decisions, intercept, isIntercepted, undecided } from "../layers/node/intercept.ts"
@@ -19,11 +18,11 @@ import { requireModule } from "../layers/node/require.ts"
 import { readSettings, type Settings } from "../layers/node/settings.ts"
 import type * as Prepare from "../src/plan/prepare.ts"
 
-let dropIn: DropIn.DropIn | undefined
+let dropIn: Loaded.DropIn | undefined
 
 /** Loads what the program's first module needs. */
 const start = (settings: Settings, rung: string): Decisions => {
-  dropIn = new (requireModule<typeof DropIn>("./dropin").DropIn)({
+  const made = requireModule<typeof Loaded>("./dropin").makeDropIn({
     settings,
     rung,
     environment: process.env,
@@ -33,7 +32,8 @@ const start = (settings: Settings, rung: string): Decisions => {
       return new (requireModule<typeof Engine>("./engine").NodeEngine)({ workers })
     }
   })
-  return requireModule<typeof Choices>("./decisions").makeDecisions(dropIn)
+  dropIn = made.dropIn
+  return made.decisions
 }
 
 const messageOf = (error: unknown): string => error instanceof Error ? error.message : String(error)

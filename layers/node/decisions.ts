@@ -36,8 +36,6 @@ export interface Substitution {
   readonly bind: (instance: WebAssembly.Instance, identity: bigint) => WebAssembly.Exports
 }
 
-const here = ["decisions", "intercept"].map((name) => new URL(`./${name}`, import.meta.url).href)
-
 /** Scripts whose modules are not the program's: Node.js compiles some for itself, and so does Folio. */
 const foreign = [
   "node:internal/deps/",
@@ -45,10 +43,12 @@ const foreign = [
   ...["layers/", "services/", "src/"].map((folder) => new URL(`../../${folder}`, import.meta.url).href)
 ]
 
+/** Frames between a program and {@link callingScript}: itself, the decision that asks, and the intercepted function. */
+const ownFrames = 3
+
 /** The script that called the intercepted function. */
 const callingScript = (): string | undefined =>
-  process.getBuiltinModule("node:util").getCallSites(8)
-    .find(({ scriptName }) => !here.some((file) => scriptName.startsWith(file)))?.scriptName
+  process.getBuiltinModule("node:util").getCallSites(ownFrames + 1)[ownFrames]?.scriptName
 
 const isPatched = (module: WebAssembly.Module): boolean => original.customSections(module, CLONE_SECTION).length > 0
 

@@ -11,15 +11,16 @@
  * ```
  *
  * Loaded when the first module is compiled, never before. The compiler and the engine are loaded later still: the one
- * when a module is not in the cache, the other when an instance has to be bound.
+ * when a module is not in the cache, the other when planned loops do something.
  *
  * @since 0.1.0
  */
 import type { prepare as Prepare } from "../../src/plan/prepare.ts"
-import type * as Binding from "./binder.ts"
+import { Binder, type BinderEngine } from "./binder.ts"
 import { buildIdentity, cacheDirectory, fingerprint, PatchCache } from "./cache.ts"
-import type { Substitution } from "./decisions.ts"
+import { makeDecisions, type Substitution } from "./decisions.ts"
 import { type CacheEntry, hash128, identityIn, patchedModule, sameBytes } from "./entry.ts"
+import type { Decisions } from "./intercept.ts"
 import type * as Queue from "./preparation-queue.ts"
 import type * as Preparing from "./preparation.ts"
 import type * as Report from "./report.ts"
@@ -49,7 +50,7 @@ export interface DropInOptions {
   readonly rung: string
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly compiler: () => typeof Prepare
-  readonly engine: () => Binding.BinderEngine
+  readonly engine: () => BinderEngine
 }
 
 /** A module that the program compiled, and what stays in memory of it. */
@@ -86,7 +87,7 @@ export class DropIn implements Substitution {
   readonly #directory: string | undefined
   readonly #cache: PatchCache | undefined
   readonly #modules = new Map<string, Known>()
-  #binder: Binding.Binder | undefined
+  readonly #binder: Binder
   #prepare: typeof Prepare | undefined
   #queue: Queue.PreparationQueue | undefined
   #warned = false
@@ -94,6 +95,7 @@ export class DropIn implements Substitution {
 
   constructor(options: DropInOptions) {
     this.#options = options
+    this.#binder = new Binder(this.#build, options.engine)
     this.#directory = cacheDirectory(options.settings.cache, options.environment)
     this.#cache = this.#directory === undefined
       ? undefined
@@ -127,23 +129,23 @@ export class DropIn implements Substitution {
   }
 
   adopt(clone: Uint8Array): void {
-    const identity = this.#bindings().adopt(clone)
+    const identity = this.#binder.adopt(clone)
     if (identity === undefined) return
     const known = newModule(undefined, undefined)
     known.record.state = "patched"
     this.#modules.set(`clone ${identity}`, known)
-    this.#bindings().own(identity, known.record)
+    this.#binder.own(identity, known.record)
   }
 
   bind(instance: WebAssembly.Instance, identity: bigint): WebAssembly.Exports {
-    return this.#bindings().bind(instance, identity)
+    return this.#binder.bind(instance, identity)
   }
 
   report(): Report.DropInFacts {
     const { addUp, idleReason } = requireModule<typeof Report>("./report")
-    const engine = this.#binder?.report()
+    const engine = this.#binder.report()
     const modules = [...this.#modules.values()].map(({ record }): Report.ModuleReport => {
-      const instances = engine?.instancesOf(record) ?? []
+      const instances = engine.instancesOf(record)
       const execution = addUp(instances)
       const reason = record.state === "patched" ? idleReason(record.instances, execution, instances) : record.reason
       return { ...record, reason, execution }
@@ -154,12 +156,8 @@ export class DropIn implements Substitution {
       cache: { directory: this.#directory, reason: this.#cache?.reason },
       modules,
       overflow: this.#overflow,
-      engine: engine?.counts
+      engine: engine.counts
     }
-  }
-
-  #bindings(): Binding.Binder {
-    return this.#binder ??= new (requireModule<typeof Binding>("./binder").Binder)(this.#build, this.#options.engine)
   }
 
   /** A module that this thread has compiled before. */
@@ -181,7 +179,7 @@ export class DropIn implements Substitution {
     }
     record.state = "patched"
     record.reason = undefined
-    this.#bindings().add(identityIn(patch.hash), patch.bundle, record)
+    this.#binder.add(identityIn(patch.hash), patch.bundle, record)
     return module ?? patchedModule(bytes, patch)
   }
 
@@ -241,3 +239,14 @@ export class DropIn implements Substitution {
 }
 
 const sha256 = (bytes: Uint8Array): string => process.getBuiltinModule("node:crypto").hash("sha256", bytes, "hex")
+
+/**
+ * The drop-in of a thread, as what decides about its calls.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const makeDropIn = (options: DropInOptions): { readonly dropIn: DropIn; readonly decisions: Decisions } => {
+  const dropIn = new DropIn(options)
+  return { dropIn, decisions: makeDecisions(dropIn) }
+}

@@ -2,8 +2,7 @@
  * Preloaded instead of `register` where every module shall be patched, whatever is in it: a compiler that plans no loop
  * but adds what a plan adds: a table, a threshold, the memory, all under hidden names. All else is the real thing.
  */
-import { makeDecisions } from "../../layers/node/decisions.ts"
-import { DropIn } from "../../layers/node/dropin.ts"
+import { makeDropIn } from "../../layers/node/dropin.ts"
 import { NodeEngine } from "../../layers/node/engine.ts"
 import { intercept, isIntercepted } from "../../layers/node/intercept.ts"
 import { readSettings } from "../../layers/node/settings.ts"
@@ -38,14 +37,13 @@ export const prepareEverything = (bytes: Uint8Array): Prepared => {
 }
 
 if (!isIntercepted()) {
-  const dropIn = new DropIn({
+  const { decisions, dropIn } = makeDropIn({
     settings: readSettings(process.env).settings,
     rung: "none",
     environment: process.env,
     compiler: () => prepareEverything,
     engine: () => new NodeEngine({ workers: 2 })
   })
-  const decisions = makeDecisions(dropIn)
   intercept(() => decisions)
   process.on("exit", () => {
     const patched = dropIn.report().modules.filter(({ state }) => state === "patched")
