@@ -5,6 +5,8 @@
  */
 import crypto from "node:crypto"
 import { syncBuiltinESMExports } from "node:module"
+import { pathToFileURL } from "node:url"
+import { root } from "../lib/sources.ts"
 
 /** xorshift32. */
 const generator = (seed: number): () => number => {
@@ -17,13 +19,21 @@ const generator = (seed: number): () => number => {
   }
 }
 
-/** Whether the clock is asked by Folio, which times loops and must go on doing so. */
-const calledByEngine = (): boolean => {
+const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")
+
+/** Where Folio's own files are: in the folders of the house, or in its build. */
+const ownFile = new RegExp(`${escaped(pathToFileURL(root).href)}/(?:dist|layers|programs|src)/`)
+
+/**
+ * Whether Folio asks for a time or a random number. It times loops and must go on doing so, and what it asks must not
+ * move what the program is told.
+ */
+const askedByFolio = (): boolean => {
   const limit = Error.stackTraceLimit
-  Error.stackTraceLimit = 3
+  Error.stackTraceLimit = 6
   const { stack } = new Error()
   Error.stackTraceLimit = limit
-  return /\/layers\/node\/engine\.[jt]s/.test(stack ?? "")
+  return ownFile.test(stack ?? "")
 }
 
 /**
@@ -33,11 +43,14 @@ const calledByEngine = (): boolean => {
  * @since 0.1.0
  */
 export const settleHost = (): void => {
-  const next = generator(0x2545f491)
-  Math.random = () => next() / 2 ** 32
+  const forProgram = generator(0x2545f491)
+  const forFolio = generator(0x9e3779b9)
+  const source = (): () => number => askedByFolio() ? forFolio : forProgram
+  Math.random = () => source()() / 2 ** 32
 
   const fill = <A extends ArrayBufferView>(view: A): A => {
     const bytes = new Uint8Array(view.buffer, view.byteOffset, view.byteLength)
+    const next = source()
     for (let at = 0; at < bytes.length; at++) bytes[at] = next()
     return view
   }
@@ -48,14 +61,13 @@ export const settleHost = (): void => {
 
   const epoch = Date.UTC(2026, 0, 1)
   let ticks = 0
-  const now = (): number => epoch + ++ticks / 1000
   const RealDate = Date
-  globalThis.Date = new Proxy(RealDate, {
-    construct: (target, args, newTarget) =>
-      Reflect.construct(target, args.length === 0 ? [Math.floor(now())] : args, newTarget),
-    apply: () => new RealDate(Math.floor(now())).toString(),
-    get: (target, key) => key === "now" ? () => Math.floor(now()) : Reflect.get(target, key)
-  })
   const realNow = performance.now.bind(performance)
-  performance.now = () => calledByEngine() ? realNow() : ++ticks / 1000
+  const now = (): number => askedByFolio() ? RealDate.now() : Math.floor(epoch + ++ticks / 1000)
+  globalThis.Date = new Proxy(RealDate, {
+    construct: (target, args, newTarget) => Reflect.construct(target, args.length === 0 ? [now()] : args, newTarget),
+    apply: () => new RealDate(now()).toString(),
+    get: (target, key) => key === "now" ? now : Reflect.get(target, key)
+  })
+  performance.now = () => askedByFolio() ? realNow() : ++ticks / 1000
 }
