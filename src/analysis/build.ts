@@ -395,7 +395,7 @@ const writtenGlobals = (module: WasmModule, shape: LoopShape, summaries: Summari
     if (reader.opcode === 0x24 && isIntegerGlobal(module, reader.index)) found.add(reader.index)
     if (reader.opcode !== 0x10 || summaries === undefined || module.bytes[reader.position] === 0x00) continue
     const summary = summaries.of(reader.index)
-    if (summary.followable) for (const index of summary.writes) found.add(index)
+    if (summary.followable) { for (const index of summary.writes) found.add(index) }
   }
   return found
 }

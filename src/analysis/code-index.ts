@@ -72,7 +72,7 @@ export class CodeIndex {
           open.pop()
           loops.set(label.offset, { assigned: [...label.written].sort((x, y) => x - y) })
           const outer = open[open.length - 1]
-          if (outer !== undefined) for (const local of label.written) outer.add(local)
+          if (outer !== undefined) { for (const local of label.written) outer.add(local) }
         }
       }
     }

@@ -5,11 +5,11 @@
  */
 import type { Access } from "./graph.ts"
 import type { Induction } from "./induction.ts"
-import type { Trip } from "./trip.ts"
-import { testsOf } from "./trip.ts"
-import { isVarying } from "./symbols.ts"
 import type { Polynomial } from "./polynomial.ts"
 import { fingerprint, isConstant, linearIn, mentions } from "./polynomial.ts"
+import { isVarying } from "./symbols.ts"
+import type { Trip } from "./trip.ts"
+import { testsOf } from "./trip.ts"
 
 /**
  * A part of an address that varies inside one iteration of the split loop.

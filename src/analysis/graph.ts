@@ -170,7 +170,16 @@ export class Graph {
   /** Innermost natural loop of each block, -1 outside. */
   inner: Int32Array = new Int32Array(0)
   /** Adds a node and returns its id. */
-  node(kind: number, op: number, a: number, b: number, c: number, type: ValueType, block: number, aux?: unknown): number {
+  node(
+    kind: number,
+    op: number,
+    a: number,
+    b: number,
+    c: number,
+    type: ValueType,
+    block: number,
+    aux?: unknown
+  ): number {
     const id = this.kind.length
     this.kind.push(kind)
     this.op.push(op)

@@ -12,10 +12,10 @@
  *
  * @since 0.1.0
  */
-import type { AccessGroup } from "./footprint.ts"
-import { groupKey } from "./footprint.ts"
 import type { Condition } from "./conditions.ts"
 import { alwaysConditions } from "./conditions.ts"
+import type { AccessGroup } from "./footprint.ts"
+import { groupKey } from "./footprint.ts"
 import type { Access, Graph } from "./graph.ts"
 import { Kind } from "./graph.ts"
 import type { Induction } from "./induction.ts"

@@ -200,8 +200,8 @@ export class RegionState {
       return type
     }
     if (immediate === -64) return EMPTY
-    const type = ({ [-1]: "i32", [-2]: "i64", [-3]: "f32", [-4]: "f64", [-5]: "v128" } as Record<number, ValueType>)
-      [immediate]
+    const type =
+      ({ [-1]: "i32", [-2]: "i64", [-3]: "f32", [-4]: "f64", [-5]: "v128" } as Record<number, ValueType>)[immediate]
     return { params: [], results: [type ?? "ref"] }
   }
 
@@ -264,7 +264,11 @@ export class RegionState {
       const operands = loop.phis.filter((p) => graph.phi(p).local < 0 && graph.phi(p).global < 0)
       for (const p of loop.phis) {
         const info = graph.phi(p)
-        const value = info.global >= 0 ? this.globals.get(info.global)! : info.local >= 0 ? this.locals[this.context.slotOf.get(info.local)!] : values[operands.indexOf(p)]
+        const value = info.global >= 0
+          ? this.globals.get(info.global)!
+          : info.local >= 0
+          ? this.locals[this.context.slotOf.get(info.local)!]
+          : values[operands.indexOf(p)]
         info.inputs.push({ block: this.current, value })
       }
       return

@@ -13,7 +13,16 @@
  *
  * @since 0.1.0
  */
-import { MAXIMUM_WINDOWS, PAGE_BYTES, RESULT_BYTES, RESULTS, Ticket, TICKET_BYTES, TICKET_COUNT, TICKETS } from "../plan/frame.ts"
+import {
+  MAXIMUM_WINDOWS,
+  PAGE_BYTES,
+  RESULT_BYTES,
+  RESULTS,
+  Ticket,
+  TICKET_BYTES,
+  TICKET_COUNT,
+  TICKETS
+} from "../plan/frame.ts"
 import { NEVER } from "../plan/hidden.ts"
 import type { PlannedLoop } from "../plan/types.ts"
 import type { Attachment, LoopState } from "./attachment.ts"
@@ -87,6 +96,12 @@ export interface DispatchRecord {
 /** Pieces a participant, at most: enough that a late lane costs little, few enough that taking them costs nothing. */
 const PIECES_EACH = 8
 
+/** Pieces of a loop that the owner begins alone: between two of them it looks for lanes. */
+const PIECES_ALONE = 64
+
+/** Work (ns) from which a loop does not wait for lanes to start: a few times what that takes. */
+const LATE_JOIN_NS = 40_000_000
+
 /** A piece is at least this long (ns), when the loop is. */
 const LEAST_PIECE_NS = 5_000
 
@@ -120,6 +135,8 @@ export class Dispatcher {
   readonly #held = new Map<LoopState, number>()
   #nextTicket = 1
   #ownerEnd = 0
+  /** Lanes that the dispatch under way was handed to. */
+  #joined = 0
   #lost = false
   #broken = false
 
@@ -153,15 +170,22 @@ export class Dispatcher {
     }
     lanes.start()
     const ready = lanes.ready()
-    if (ready === 0) return attachment.decline(state, "starting", iterations)
-    const declined = monitor.decline(work, ready + 1, lanes.hot() > 0, start)
+    // A long loop need not wait for lanes that are starting: they join in when they are up.
+    const early = ready === 0
+    if (early && (this.#partition === "fixed" || monitor.expect(work) < LATE_JOIN_NS)) {
+      return attachment.decline(state, "starting", iterations)
+    }
+    const declined = monitor.decline(work, early ? width : ready + 1, lanes.hot() > 0, start)
     if (declined !== undefined) return attachment.decline(state, declined, iterations)
-    if (!attachment.adopt(forced)) return attachment.decline(state, "memory", iterations)
     const kernel = attachment.kernel(state)
     if (kernel === undefined) return attachment.decline(state, "compile", iterations)
-    if (!lanes.load({ slot: state.slot, module: kernel }, attachment.mapped)) {
-      return attachment.decline(state, "load", iterations)
+    /** Hands memory and kernel to the lanes that are up; answers why not. */
+    const handOver = (): string | undefined => {
+      if (!attachment.adopt(forced)) return "memory"
+      return lanes.load({ slot: state.slot, module: kernel }, attachment.mapped) ? undefined : "load"
     }
+    const withheld = early ? undefined : handOver()
+    if (withheld !== undefined) return attachment.decline(state, withheld, iterations)
     const { loop } = state
     const windows = this.#windows(loop, attachment.mapped)
     if (windows === undefined) return attachment.decline(state, "windows", iterations)
@@ -169,14 +193,25 @@ export class Dispatcher {
     if (abortable && !this.#snapshot.take(attachment.bytes(), this.#writtenRanges(loop))) {
       return attachment.decline(state, "snapshot", iterations)
     }
-    const participants = ready + 1
+    const participants = width
     this.#clearResults(loop, participants)
+    this.#joined = ready
     const spread = loop.windows > 0 ? iterations - 1 : iterations
     const done = (this.#partition === "fixed"
       ? this.#fixed(state, spread, ready)
-      : this.#shared(state, spread, units, ready, windows)) && (spread === iterations || this.#last(state, iterations))
+      : this.#shared(state, spread, units, ready, windows, handOver)) &&
+      (spread === iterations || this.#last(state, iterations))
     const end = this.host.now()
-    this.#record({ plan: loop.index, iterations, start, ownerEnd: this.#ownerEnd, end, participants, aborted: !done })
+    const worked = this.#joined + 1
+    this.#record({
+      plan: loop.index,
+      iterations,
+      start,
+      ownerEnd: this.#ownerEnd,
+      end,
+      participants: worked,
+      aborted: !done
+    })
     if (!done) {
       // A direct chunk cannot end early; when it does, as when a lane is lost, nothing about memory is sure any more.
       if (!abortable || this.#lost) throw this.#lose(loop)
@@ -189,8 +224,8 @@ export class Dispatcher {
     state.dispatches++
     state.iterations += iterations
     state.impatience = 0
-    attachment.used(participants)
-    monitor.handedOut(work, (end - start) * 1e6, end)
+    attachment.used(worked)
+    if (!early) monitor.handedOut(work, (end - start) * 1e6, end)
     if (end < monitor.suspendedUntil) attachment.hold(state)
     return iterations
   }
@@ -216,21 +251,26 @@ export class Dispatcher {
     }
   }
 
-  /** Whoever is free takes the next piece. */
+  /**
+   * Whoever is free takes the next piece. Without lanes (`ready` 0) the owner begins alone and hands over, by
+   * `handOver`, as soon as some are up.
+   */
   #shared(
     state: LoopState,
     iterations: number,
     units: number,
     ready: number,
-    windows: ReadonlyArray<readonly [page: number, pages: number]>
+    windows: ReadonlyArray<readonly [page: number, pages: number]>,
+    handOver: () => string | undefined
   ): boolean {
     const { lanes } = this
     const run = state.run!
     const perIteration = Math.max(1e-3, state.monitor.expect(units))
     const least = Math.ceil(LEAST_PIECE_NS / perIteration)
-    const piece = Math.max(1, least, Math.ceil(iterations / (PIECES_EACH * (ready + 1))))
+    const parts = ready === 0 ? PIECES_ALONE : PIECES_EACH * (ready + 1)
+    const piece = Math.max(1, least, Math.ceil(iterations / parts))
     const longest = state.loop.tier === "abortable" ? Math.ceil(LONGEST_ABORTABLE_NS / perIteration) : iterations
-    const usable = Math.min(piece, longest, Math.ceil(iterations / (ready + 1)))
+    const usable = Math.min(piece, longest, Math.ceil(iterations / 2))
     const pieces = Math.ceil(iterations / usable)
     const ticket = this.#ticket(iterations, pieces)
     const next = (ticket + Ticket.NEXT) >> 2
@@ -242,16 +282,31 @@ export class Dispatcher {
       this.#words[((ticket + Ticket.FIRST_WINDOW) >> 2) + 2 * k + 1] = pages
     })
     let alone = true
+    let lanesUp = ready
     try {
-      if (state.monitor.wantsTiming && pieces > 1) {
-        this.#words[limit] = 1
-        const before = this.host.now()
+      let done = 0
+      /** Takes one piece, and no other participant does. */
+      const one = (): void => {
+        this.#words[limit] = done + 1
         run(ticket, usable, RESULTS)
-        state.monitor.timed(usable * units, (this.host.now() - before) * 1e6)
+        Atomics.store(this.#words, next, ++done)
         this.#words[limit] = pieces
-        Atomics.store(this.#words, next, 1)
       }
-      for (let lane = 0; lane < ready; lane++) {
+      if (state.monitor.wantsTiming && pieces > 1) {
+        const before = this.host.now()
+        one()
+        state.monitor.timed(usable * units, (this.host.now() - before) * 1e6)
+      }
+      while (lanesUp === 0 && done < pieces) {
+        lanesUp = lanes.ready()
+        if (lanesUp === 0) one()
+        else if (handOver() !== undefined) {
+          lanesUp = 0
+          break
+        }
+      }
+      this.#joined = lanesUp
+      for (let lane = 0; lane < lanesUp; lane++) {
         if (lanes.idle?.(lane) === false) continue
         lanes.fork(lane, state.slot, ticket, usable, RESULTS + RESULT_BYTES * (1 + lane))
         alone = false
@@ -261,12 +316,12 @@ export class Dispatcher {
       // No further piece is handed out; what runs is waited for below.
       Atomics.store(this.#words, next, 0x3fffffff)
       this.#ownerEnd = this.host.now()
-      if (!alone) this.#joinAll(ready)
+      if (!alone) this.#joinAll(lanesUp)
       return false
     }
     this.#ownerEnd = this.host.now()
     for (let poll = 0; poll < POLLS; poll++) if (Atomics.load(this.#words, finished) === pieces) return true
-    return this.#joinAll(ready) && Atomics.load(this.#words, finished) === pieces
+    return this.#joinAll(lanesUp) && Atomics.load(this.#words, finished) === pieces
   }
 
   /**

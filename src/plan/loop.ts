@@ -9,16 +9,16 @@ import type { AccessGroup } from "../analysis/footprint.ts"
 import { footprint, groupKey } from "../analysis/footprint.ts"
 import type { Access, Graph } from "../analysis/graph.ts"
 import { Kind } from "../analysis/graph.ts"
-import type { InductionVariable, Trip } from "../analysis/trip.ts"
-import { testsOf } from "../analysis/trip.ts"
 import { Induction } from "../analysis/induction.ts"
-import { isVarying } from "../analysis/symbols.ts"
 import type { Polynomial } from "../analysis/polynomial.ts"
 import { mentions } from "../analysis/polynomial.ts"
 import type { Privacy } from "../analysis/privacy.ts"
 import { privacy } from "../analysis/privacy.ts"
 import type { Reduction } from "../analysis/reduction.ts"
 import { findReduction } from "../analysis/reduction.ts"
+import { isVarying } from "../analysis/symbols.ts"
+import type { InductionVariable, Trip } from "../analysis/trip.ts"
+import { testsOf } from "../analysis/trip.ts"
 import type { Obligation, Reason, ReasonCode } from "./types.ts"
 
 /**
@@ -117,7 +117,11 @@ export const loopFacts = (graph: Graph, stackPointer: number | undefined): LoopF
     refuse(one.reason, one.access.position, unknownDetail[one.reason])
   }
   if (privately.sometimes !== undefined) {
-    refuse("same-address-store", privately.sometimes.position, "some iterations store to this fixed address, others do not")
+    refuse(
+      "same-address-store",
+      privately.sometimes.position,
+      "some iterations store to this fixed address, others do not"
+    )
   }
   const carried = carriedLoad(groups, privately)
   if (carried !== undefined) {
@@ -216,7 +220,9 @@ const hazards = (graph: Graph, induction: Induction, trip: Trip): Pick<LoopFacts
   const aborts: Array<number> = []
   const divisors: Array<{ node: number; offset: number; signed: boolean }> = []
   for (const exit of graph.loops[0].exits) {
-    if (!testsOf(trip).some((test) => test.edge === exit.edge)) aborts.push(graph.blocks[exit.from].branchOffset || graph.loops[0].offset)
+    if (!testsOf(trip).some((test) => test.edge === exit.edge)) {
+      aborts.push(graph.blocks[exit.from].branchOffset || graph.loops[0].offset)
+    }
   }
   for (const node of graph.trapping) {
     if (!body.has(graph.block[node])) continue
@@ -313,7 +319,7 @@ const collectCaptures = (
     }
   }
   for (const loop of graph.loops.slice(1)) {
-    if (loop.body.size > 0) for (const { node } of necessaryConditions(induction, loop.header)) follow(node)
+    if (loop.body.size > 0) { for (const { node } of necessaryConditions(induction, loop.header)) follow(node) }
   }
   more.forEach(follow)
   const captures: Array<Capture> = []

@@ -3,22 +3,22 @@
  *
  * @since 0.1.0
  */
-import type { Graph } from "../analysis/graph.ts"
 import { buildRegion } from "../analysis/build.ts"
 import { CodeIndex } from "../analysis/code-index.ts"
-import { RegionTooLarge } from "../analysis/region.ts"
+import type { Graph } from "../analysis/graph.ts"
 import { AnalysisBudgetExceeded } from "../analysis/induction.ts"
 import { loopLiveness } from "../analysis/liveness.ts"
+import { RegionTooLarge } from "../analysis/region.ts"
 import type { LoopShape } from "../analysis/scan.ts"
-import { Summaries } from "../analysis/summary.ts"
 import { scanLoops } from "../analysis/scan.ts"
+import { Summaries } from "../analysis/summary.ts"
 import type { ValueType, WasmModule } from "../binary/module.ts"
 import { decodeModule, localTypes, ModuleFormatError } from "../binary/module.ts"
 import { chunkModule } from "../transform/chunk.ts"
 import type { GuardPlan } from "../transform/guard.ts"
 import { guardModule, instructionCounts } from "../transform/guard.ts"
 import { guestModule, usesHiddenNames } from "../transform/guest.ts"
-import { frameLayout, FRAME_SLOTS, MAXIMUM_REDUCTIONS } from "./frame.ts"
+import { FRAME_SLOTS, frameLayout, MAXIMUM_REDUCTIONS } from "./frame.ts"
 import type { LoopFacts } from "./loop.ts"
 import { loopFacts } from "./loop.ts"
 import type { MemoryFacts, Obligation, Plan, PlannedLoop, Reason, ReasonCode, RefusedLoop } from "./types.ts"
@@ -83,7 +83,9 @@ interface Candidate extends GuardPlan {
 export const prepare = (bytes: Uint8Array, options: PrepareOptions = {}): Prepared => {
   const module = decodeModule(bytes)
   const refusal = moduleRefusal(module)
-  if (refusal !== undefined) return { plan: planOf(module, [], refusal, true), guest: undefined, guard: undefined, chunks: [] }
+  if (refusal !== undefined) {
+    return { plan: planOf(module, [], refusal, true), guest: undefined, guard: undefined, chunks: [] }
+  }
   const omit = options.omit ?? (() => false)
   const [memory] = module.memories
   const rewritten = options.sharedFixed === true && memory.import === undefined && !memory.shared &&
@@ -210,12 +212,15 @@ const planFunction = (
     if (liveness === "unknown") liveness = loopLiveness(module, functionIndex)
     try {
       const live = liveness?.get(shape.offset)
-      const graph = regionOf(summaries, (followed) =>
-        buildRegion(module, functionIndex, types, functionType, shape, live, {
-          nodes: MAXIMUM_NODES,
-          summaries: followed,
-          index
-        }))
+      const graph = regionOf(
+        summaries,
+        (followed) =>
+          buildRegion(module, functionIndex, types, functionType, shape, live, {
+            nodes: MAXIMUM_NODES,
+            summaries: followed,
+            index
+          })
+      )
       const facts = loopFacts(graph, summaries.stackPointer)
       const outcome = "graph" in facts
         ? planned1(module, functionIndex, shape, types, facts, candidates.length, sharedMaximum, omit)

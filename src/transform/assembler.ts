@@ -7,8 +7,22 @@ import type { ValueType } from "../binary/module.ts"
 import { ByteWriter } from "../binary/writer.ts"
 
 const LOAD: Readonly<Record<ValueType, number>> = { i32: 0x28, i64: 0x29, f32: 0x2a, f64: 0x2b, v128: 0xfd000, ref: -1 }
-const STORE: Readonly<Record<ValueType, number>> = { i32: 0x36, i64: 0x37, f32: 0x38, f64: 0x39, v128: 0xfd00b, ref: -1 }
-const TYPE_BYTE: Readonly<Record<ValueType, number>> = { i32: 0x7f, i64: 0x7e, f32: 0x7d, f64: 0x7c, v128: 0x7b, ref: 0x70 }
+const STORE: Readonly<Record<ValueType, number>> = {
+  i32: 0x36,
+  i64: 0x37,
+  f32: 0x38,
+  f64: 0x39,
+  v128: 0xfd00b,
+  ref: -1
+}
+const TYPE_BYTE: Readonly<Record<ValueType, number>> = {
+  i32: 0x7f,
+  i64: 0x7e,
+  f32: 0x7d,
+  f64: 0x7c,
+  v128: 0x7b,
+  ref: 0x70
+}
 
 /** Control memory is memory 1 of guard and chunk modules. @category constants @since 0.1.0 */
 export const CONTROL = 1
@@ -162,7 +176,9 @@ export const functionBody = (locals: ReadonlyArray<ValueType>, code: Assembler):
  * @since 0.1.0
  */
 export interface SmallModule {
-  readonly types: ReadonlyArray<{ readonly params: ReadonlyArray<ValueType>; readonly results: ReadonlyArray<ValueType> }>
+  readonly types: ReadonlyArray<
+    { readonly params: ReadonlyArray<ValueType>; readonly results: ReadonlyArray<ValueType> }
+  >
   readonly imports: ReadonlyArray<{ readonly name: string; readonly typeIndex: number }>
   /** Functions with a name are exported by it. */
   readonly functions: ReadonlyArray<

@@ -23,16 +23,16 @@
  *
  * @since 0.1.0
  */
+import type { LoopShape } from "../analysis/scan.ts"
+import { testsOf } from "../analysis/trip.ts"
 import { InstructionReader } from "../binary/instruction.ts"
 import type { ValueType, WasmModule } from "../binary/module.ts"
 import { localTypes } from "../binary/module.ts"
 import type { FrameLayout } from "../plan/frame.ts"
 import { Ticket } from "../plan/frame.ts"
 import type { LoopFacts } from "../plan/loop.ts"
-import type { LoopShape } from "../analysis/scan.ts"
-import { testsOf } from "../analysis/trip.ts"
 import type { Obligation } from "../plan/types.ts"
-import { Assembler, assembleModule, CONTROL, functionBody } from "./assembler.ts"
+import { assembleModule, Assembler, CONTROL, functionBody } from "./assembler.ts"
 import { polynomialNodes } from "./evaluate.ts"
 
 /** Parameters of `run` before the original locals. */
@@ -305,7 +305,11 @@ class ChunkEmitter {
       }
     }
     code.end()
-    const results = shape.blockType >= 0 ? module.types[shape.blockType]?.results.length ?? 0 : shape.blockType === -64 ? 0 : 1
+    const results = shape.blockType >= 0
+      ? module.types[shape.blockType]?.results.length ?? 0
+      : shape.blockType === -64
+      ? 0
+      : 1
     for (let k = 0; k < results; k++) code.op(0x1a)
   }
 

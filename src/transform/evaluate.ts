@@ -5,15 +5,15 @@
  *
  * @since 0.1.0
  */
-import type { ValueType } from "../binary/module.ts"
-import { loadShape } from "../binary/opcodes.ts"
-import type { LoadInfo } from "../analysis/graph.ts"
-import { Kind } from "../analysis/graph.ts"
 import type { Condition } from "../analysis/conditions.ts"
 import { necessaryConditions } from "../analysis/conditions.ts"
+import type { LoadInfo } from "../analysis/graph.ts"
+import { Kind } from "../analysis/graph.ts"
+import type { Polynomial } from "../analysis/polynomial.ts"
 import type { Trip } from "../analysis/trip.ts"
 import { testsOf } from "../analysis/trip.ts"
-import type { Polynomial } from "../analysis/polynomial.ts"
+import type { ValueType } from "../binary/module.ts"
+import { loadShape } from "../binary/opcodes.ts"
 import type { LoopFacts } from "../plan/loop.ts"
 import type { Obligation } from "../plan/types.ts"
 import { Assembler } from "./assembler.ts"
@@ -310,7 +310,7 @@ export class Evaluator {
     const { code } = this
     const descending = trip.relation.startsWith("g")
     const inclusive = trip.relation.startsWith("le") || trip.relation.startsWith("ge")
-    if (descending) for (const value of [x, y, s]) code.i64(0).get(value).op(0x7d).set(value)
+    if (descending) { for (const value of [x, y, s]) code.i64(0).get(value).op(0x7d).set(value) }
     const ascends = this.local("i32")
     const stride = this.local("i64")
     code.get(s).i64(0).op(0x55).set(ascends)

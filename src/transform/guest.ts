@@ -19,8 +19,8 @@
  * @since 0.1.0
  */
 import { Kind } from "../analysis/graph.ts"
-import type { Trip } from "../analysis/trip.ts"
 import type { Polynomial } from "../analysis/polynomial.ts"
+import type { Trip } from "../analysis/trip.ts"
 import type { ModuleEdits } from "../binary/emit.ts"
 import { emitModule } from "../binary/emit.ts"
 import type { Limits, ValueType, WasmModule } from "../binary/module.ts"
