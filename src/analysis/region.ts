@@ -38,7 +38,12 @@ export interface RegionLimits {
   readonly index: CodeIndex
 }
 
-/** What belongs to one function on the way through the code: the region's own, or a callee that is followed. */
+/**
+ * What belongs to one function on the way through the code: the region's own, or a callee that is followed.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Context {
   readonly functionIndex: number
   readonly types: ReadonlyArray<ValueType>
@@ -51,6 +56,12 @@ export interface Context {
   readonly base: number
 }
 
+/**
+ * The state at a branch, for the block that it reaches.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Snapshot {
   readonly block: number
   readonly locals: Int32Array
@@ -59,6 +70,12 @@ export interface Snapshot {
   readonly kind: "jump" | "true" | "false" | "case"
 }
 
+/**
+ * An open label.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Frame {
   readonly kind: "block" | "loop" | "if"
   readonly height: number

@@ -4,9 +4,12 @@
  *
  * @since 0.1.0
  */
-import type { ConstantExpression } from "../binary/constant.ts"
+import { type ConstantExpression, ConstantReader } from "../binary/constant.ts"
+import { readTableType } from "../binary/declarations.ts"
 import { InstructionReader } from "../binary/instruction.ts"
 import type { WasmModule } from "../binary/module.ts"
+import { ByteReader } from "../binary/reader.ts"
+import { SectionId } from "../binary/sections.ts"
 import { bitWidth, hasBits } from "../wire/values.ts"
 import { Mismatch } from "./mismatch.ts"
 import { type GlobalImage, PAGE_BYTES } from "./model.ts"
@@ -188,16 +191,38 @@ const elementsOf = (
   return slots
 }
 
+/** The initial value of each defined table that has one, by table index. */
+const tableInitialisers = (m: WasmModule): ReadonlyMap<number, ConstantExpression> => {
+  const found = new Map<number, ConstantExpression>()
+  const section = m.sections.find(({ id }) => id === SectionId.table)
+  if (section === undefined) return found
+  const reader = new ByteReader(m.bytes, section.start, section.end)
+  const constants = new ConstantReader(reader)
+  const count = reader.count()
+  const first = m.tables.length - count
+  for (let table = 0; table < count; table++) {
+    const initialised = reader.peek() === 0x40
+    if (initialised) reader.skip(2)
+    readTableType(reader)
+    if (initialised) found.set(first + table, constants.read())
+  }
+  return found
+}
+
 /**
- * The functions that appear in element segments, in index order.
+ * The functions that can be in a table: those that element segments, initial values or exports name. The rule of the
+ * format that a function referred to in code must be declared outside of it makes this all of them.
  *
  * @category evaluating
  * @since 0.1.0
  */
-export const elementFunctions = (m: WasmModule, imported: ImportedGlobals): ReadonlyArray<number> => {
-  const found = new Set<number>()
+export const referableFunctions = (m: WasmModule): ReadonlyArray<number> => {
+  const found = new Set<number>(m.exports.filter(({ kind }) => kind === "function").map(({ index }) => index))
   for (const segment of m.elementSegments) {
-    for (const index of elementsOf(m, segment, imported) ?? []) if (index >= 0) found.add(index)
+    for (const index of elementsOf(m, segment, new Map()) ?? []) if (index >= 0) found.add(index)
+  }
+  for (const init of [...m.globals.map(({ init }) => init), ...tableInitialisers(m).values()]) {
+    if (init?.funcIndex !== undefined) found.add(init.funcIndex)
   }
   return [...found].sort((a, b) => a - b)
 }
@@ -214,7 +239,7 @@ export const initialTable = (
   imported: ImportedGlobals
 ): ReadonlyArray<number> | undefined => {
   const entry = m.tables[table]
-  if (entry.import !== undefined) return undefined
+  if (entry.import !== undefined || tableInitialisers(m).has(table)) return undefined
   const slots = new Array<number>(entry.min).fill(-1)
   for (const segment of m.elementSegments) {
     if (segment.mode !== "active" || segment.tableIndex !== table) continue

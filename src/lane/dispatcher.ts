@@ -297,13 +297,13 @@ export class Dispatcher {
         one()
         state.monitor.timed(usable * units, (this.host.now() - before) * 1e6)
       }
-      while (lanesUp === 0 && done < pieces) {
+      // The count of done pieces grows in `one`.
+      for (; lanesUp === 0; one()) {
+        if (done >= pieces) break
         lanesUp = lanes.ready()
-        if (lanesUp === 0) one()
-        else if (handOver() !== undefined) {
-          lanesUp = 0
-          break
-        }
+        if (lanesUp === 0) continue
+        if (handOver() !== undefined) lanesUp = 0
+        break
       }
       this.#joined = lanesUp
       for (let lane = 0; lane < lanesUp; lane++) {

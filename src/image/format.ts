@@ -1,0 +1,259 @@
+/**
+ * An image as a file.
+ *
+ * ```text
+ *   0  "FOLIOIMG"          8 bytes
+ *   8  version             4, little endian, as all numbers of the head
+ *  12  size of the record  4
+ *  16  number of pages     4
+ *  20  offset of the pages 4, a multiple of 4096
+ *  24  hash of the index   16: of all bytes in front of the pages, these sixteen taken as zeros
+ *  40  record              module, fingerprint, memories (pages and their hashes), globals, tables, …
+ *      zeros
+ *   p  pages               65,536 bytes each, in the order of the record: whole, aligned, ready to be mapped
+ * ```
+ *
+ * The bytes in front of the pages are the *index*: a chunked image is its index and its pages in files of their own.
+ * Every byte is covered by a hash, so a bit that flips anywhere is found. Everything is in one order and nothing
+ * depends on when or where it was written: the same image has the same bytes.
+ *
+ * @since 0.1.0
+ */
+import { ByteReader, ModuleFormatError } from "../binary/reader.ts"
+import { ByteWriter } from "../binary/writer.ts"
+import type { BitsType } from "../wire/values.ts"
+import { hash128 } from "./hash.ts"
+import { Mismatch } from "./mismatch.ts"
+import { type DeltaPage, type GlobalImage, type Image, type MemoryImage, PAGE_BYTES, type TableImage } from "./model.ts"
+
+/** Version of the format. @category constants @since 0.1.0 */
+export const FORMAT_VERSION = 1
+
+const MAGIC = [0x46, 0x4f, 0x4c, 0x49, 0x4f, 0x49, 0x4d, 0x47]
+const HEAD_BYTES = 40
+const HASH_AT = 24
+const ALIGNMENT = 4096
+const TYPES: ReadonlyArray<BitsType> = ["i32", "i64", "f32", "f64", "v128"]
+
+const bytesOfHash = (hash: string): Uint8Array => Uint8Array.from({ length: 16 }, (_, at) =>
+  Number.parseInt(hash.slice(at * 2, at * 2 + 2), 16))
+
+const hashOfBytes = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")
+
+const writeList = (out: ByteWriter, list: ReadonlyArray<number>): void => {
+  out.u32(list.length)
+  for (const item of list) out.u32(item)
+}
+
+const writeNames = (out: ByteWriter, names: ReadonlyArray<string>): void => {
+  out.u32(names.length)
+  for (const name of names) out.name(name)
+}
+
+const writeRecord = (image: Image): ByteWriter => {
+  const out = new ByteWriter(4096)
+  out.name(image.module).name(image.fingerprint)
+  out.u32(image.memories.length)
+  for (const { delta, pages } of image.memories) {
+    out.u32(pages).u32(delta.length)
+    for (const { bytes, hash, page } of delta) {
+      out.u32(page).u8(bytes === undefined ? 0 : 1)
+      if (bytes !== undefined) out.bytes(bytesOfHash(hash))
+    }
+  }
+  out.u32(image.globals.length)
+  for (const { bits, index, mutable, type } of image.globals) {
+    out.u32(index).u8(TYPES.indexOf(type)).u8(mutable ? 1 : 0).fixed64(bits).fixed64(bits >> 64n)
+  }
+  out.u32(image.tables.length)
+  for (const { index, slots } of image.tables) {
+    out.u32(index)
+    writeList(out, slots.map((slot) => slot + 1))
+  }
+  writeList(out, image.dropped.data)
+  writeList(out, image.dropped.elements)
+  writeNames(out, image.renew)
+  writeNames(out, image.rebind)
+  return out
+}
+
+/** The pages with bytes of all memories, in the order of the file. @category inspecting @since 0.1.0 */
+export const storedPages = (image: Image): ReadonlyArray<DeltaPage & { readonly memory: number }> =>
+  image.memories.flatMap(({ delta }, memory) =>
+    delta.flatMap((page) => page.bytes === undefined && page.hash === "" ? [] : [{ ...page, memory }])
+  )
+
+/**
+ * The index of an image: its file without the pages.
+ *
+ * @category encoding
+ * @since 0.1.0
+ */
+export const encodeIndex = (image: Image): Uint8Array<ArrayBuffer> => {
+  const record = writeRecord(image)
+  const offset = Math.ceil((HEAD_BYTES + record.length) / ALIGNMENT) * ALIGNMENT
+  const out = new ByteWriter(offset).bytes(Uint8Array.from(MAGIC)).fixed32(FORMAT_VERSION).fixed32(record.length)
+    .fixed32(storedPages(image).length).fixed32(offset).bytes(new Uint8Array(16)).append(record)
+  const index = out.bytes(new Uint8Array(offset - out.length)).finish()
+  index.set(bytesOfHash(hash128(index)), HASH_AT)
+  return index
+}
+
+/**
+ * The bytes of an image's file.
+ *
+ * @category encoding
+ * @since 0.1.0
+ */
+export const encodeImage = (image: Image): Uint8Array<ArrayBuffer> => {
+  const index = encodeIndex(image)
+  const pages = storedPages(image)
+  const out = new Uint8Array(index.length + pages.length * PAGE_BYTES)
+  out.set(index)
+  for (const [at, { bytes }] of pages.entries()) out.set(bytes!, index.length + at * PAGE_BYTES)
+  return out
+}
+
+const rebuild = "Make the image again, or fetch the whole file."
+
+const truncated = (bytes: number, wanted: number): Mismatch =>
+  new Mismatch("truncated", `byte ${bytes}`, `the file ends here, ${wanted} bytes were expected`, rebuild)
+
+const readNames = (reader: ByteReader): Array<string> => Array.from({ length: reader.count() }, () => reader.name())
+
+const readList = (reader: ByteReader): Array<number> => Array.from({ length: reader.count() }, () => reader.u32())
+
+const fixed64 = (reader: ByteReader): bigint => BigInt(reader.fixed32()) | BigInt(reader.fixed32()) << 32n
+
+/** The hash of an index, its own field taken as zeros. */
+const indexHash = (index: Uint8Array): string => {
+  const copy = index.slice()
+  copy.fill(0, HASH_AT, HASH_AT + 16)
+  return hash128(copy)
+}
+
+const readMemory = (reader: ByteReader, take: () => Uint8Array | undefined): MemoryImage => {
+  const pages = reader.u32()
+  let last = -1
+  const delta = Array.from({ length: reader.count() }, (): DeltaPage => {
+    const page = reader.u32()
+    if (page <= last || page >= pages) reader.fail(`page ${page} behind page ${last} of ${pages}`)
+    last = page
+    if (reader.u8() === 0) return { page, bytes: undefined, hash: "" }
+    const at = reader.skip(16)
+    return { page, hash: hashOfBytes(reader.bytes.subarray(at, at + 16)), bytes: take() }
+  })
+  return { pages, delta }
+}
+
+const readGlobal = (reader: ByteReader): GlobalImage => {
+  const index = reader.u32()
+  const type = TYPES[reader.u8()]
+  if (type === undefined) reader.fail("unknown type of a global")
+  const mutable = reader.u8() === 1
+  return { index, type, mutable, bits: fixed64(reader) | fixed64(reader) << 64n }
+}
+
+const readTable = (reader: ByteReader): TableImage => ({
+  index: reader.u32(),
+  slots: readList(reader).map((slot) => slot - 1)
+})
+
+/**
+ * Sizes that the first bytes of a file tell.
+ *
+ * @category decoding
+ * @since 0.1.0
+ */
+export const imageSizes = (bytes: Uint8Array): { readonly index: number; readonly pages: number; readonly record: number } => {
+  if (bytes.length < HEAD_BYTES) throw truncated(bytes.length, HEAD_BYTES)
+  if (MAGIC.some((byte, at) => bytes[at] !== byte)) {
+    throw new Mismatch("malformed", "byte 0", "this is no image", "Pass the file that `folio bake --image` wrote.")
+  }
+  const head = new DataView(bytes.buffer, bytes.byteOffset, HEAD_BYTES)
+  const version = head.getUint32(8, true)
+  if (version !== FORMAT_VERSION) {
+    throw new Mismatch(
+      "version",
+      "byte 8",
+      `the image is of version ${version}, this reads ${FORMAT_VERSION}`,
+      "Make the image again with this version of Folio."
+    )
+  }
+  const record = head.getUint32(12, true)
+  const index = head.getUint32(20, true)
+  if (index % ALIGNMENT !== 0 || HEAD_BYTES + record > index || index - record - HEAD_BYTES >= ALIGNMENT) {
+    throw new Mismatch("malformed", "byte 20", "the pages do not begin behind the record", rebuild)
+  }
+  return { index, pages: head.getUint32(16, true), record }
+}
+
+/**
+ * Reads an index, or the index at the begin of an image. With `pages` the pages' bytes are ranges of these; without it
+ * they are undefined, and to be had from where they lie. Throws a `Mismatch`.
+ *
+ * @category decoding
+ * @since 0.1.0
+ */
+export const decodeIndex = (bytes: Uint8Array, pages?: Uint8Array): Image => {
+  const sizes = imageSizes(bytes)
+  if (bytes.length < sizes.index) throw truncated(bytes.length, sizes.index)
+  const index = bytes.subarray(0, sizes.index)
+  if (hashOfBytes(index.subarray(HASH_AT, HASH_AT + 16)) !== indexHash(index)) {
+    throw new Mismatch("corrupt", `bytes 0 to ${sizes.index}`, "the index does not have the hash that it names", rebuild)
+  }
+  const reader = new ByteReader(index, HEAD_BYTES, HEAD_BYTES + sizes.record)
+  let taken = 0
+  const take = (): Uint8Array | undefined => {
+    const at = taken++ * PAGE_BYTES
+    if (taken > sizes.pages) reader.fail(`more than ${sizes.pages} pages`)
+    return pages?.subarray(at, at + PAGE_BYTES)
+  }
+  try {
+    const image: Image = {
+      module: reader.name(),
+      fingerprint: reader.name(),
+      memories: Array.from({ length: reader.count() }, () => readMemory(reader, take)),
+      globals: Array.from({ length: reader.count() }, () => readGlobal(reader)),
+      tables: Array.from({ length: reader.count() }, () => readTable(reader)),
+      dropped: { data: readList(reader), elements: readList(reader) },
+      renew: readNames(reader),
+      rebind: readNames(reader)
+    }
+    if (taken !== sizes.pages) reader.fail(`${taken} of ${sizes.pages} pages named`)
+    if (reader.position !== reader.end) reader.fail("bytes left over")
+    return image
+  } catch (error) {
+    if (!(error instanceof ModuleFormatError)) throw error
+    throw new Mismatch("malformed", `byte ${error.offset}`, error.reason, rebuild)
+  }
+}
+
+/**
+ * Checks a page against the hash that the index has for it. Throws a `Mismatch`.
+ *
+ * @category decoding
+ * @since 0.1.0
+ */
+export const checkPage = (place: string, hash: string, bytes: Uint8Array): void => {
+  if (hash128(bytes) === hash) return
+  throw new Mismatch("corrupt", place, "its bytes do not have the hash that the index names", rebuild)
+}
+
+/**
+ * Reads an image from the bytes of its file and checks every page. Throws a `Mismatch`.
+ *
+ * @category decoding
+ * @since 0.1.0
+ */
+export const decodeImage = (bytes: Uint8Array): Image => {
+  const sizes = imageSizes(bytes)
+  const wanted = sizes.index + sizes.pages * PAGE_BYTES
+  if (bytes.length < wanted) throw truncated(bytes.length, wanted)
+  if (bytes.length > wanted) throw new Mismatch("malformed", `byte ${wanted}`, "bytes behind the last page", rebuild)
+  // Pages are compared word by word, which needs them aligned.
+  const aligned = bytes.byteOffset % 4 === 0 ? bytes : bytes.slice()
+  const image = decodeIndex(aligned, aligned.subarray(sizes.index))
+  for (const { bytes, hash, memory, page } of storedPages(image)) checkPage(`page ${page} of memory ${memory}`, hash, bytes!)
+  return image
+}
