@@ -33,7 +33,8 @@ const askedByFolio = (): boolean => {
   Error.stackTraceLimit = 6
   const { stack } = new Error()
   Error.stackTraceLimit = limit
-  return ownFile.test(stack ?? "")
+  const caller = stack?.split("\n").slice(1).find((frame) => !frame.includes(import.meta.url))
+  return ownFile.test(caller ?? "")
 }
 
 /**
