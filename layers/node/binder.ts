@@ -12,7 +12,7 @@ import { memoryName, tableName, thresholdName } from "../../src/plan/hidden.ts"
 import type { Prepared } from "../../src/plan/prepare.ts"
 import type { PlannedLoop } from "../../src/plan/types.ts"
 import type { EngineReport, InstanceReport } from "./engine.ts"
-import { type Bundle, decodeBundle } from "./entry.ts"
+import { type Bundle, bundleIdentity, decodeBundle } from "./entry.ts"
 import { visibleExports } from "./marker.ts"
 import { engineExports, original } from "./original.ts"
 
@@ -53,7 +53,7 @@ export interface BinderReport {
 
 /** What the instances of a patched module are bound with: as bytes until the first one is. */
 interface Bindable {
-  module: InstanceCounter
+  readonly module: InstanceCounter
   bundle: Bundle | Uint8Array
 }
 
@@ -126,23 +126,15 @@ export class Binder {
     this.#makeEngine = makeEngine
   }
 
-  /** Makes a module known that was patched in this thread. */
+  /** Makes a patched module known. */
   add(identity: bigint, bundle: Uint8Array, module: InstanceCounter): void {
     if (!this.#bindable.has(identity)) this.#bindable.set(identity, { module, bundle })
   }
 
-  /** Makes a module known that another thread patched; its number, where it was not known and can be used here. */
-  adopt(clone: Uint8Array): bigint | undefined {
-    const bundle = decodeBundle(clone, this.#build)
-    if (bundle === undefined || this.#bindable.has(bundle.identity)) return undefined
-    this.#bindable.set(bundle.identity, { module: { instances: 0 }, bundle })
-    return bundle.identity
-  }
-
-  /** Says who counts the instances of an adopted module. */
-  own(identity: bigint, module: InstanceCounter): void {
-    const bindable = this.#bindable.get(identity)
-    if (bindable !== undefined) bindable.module = module
+  /** The number of a module that another thread patched, where it is not known yet and can be used here. */
+  unknown(clone: Uint8Array): bigint | undefined {
+    const identity = bundleIdentity(clone, this.#build)
+    return identity === undefined || this.#bindable.has(identity) ? undefined : identity
   }
 
   /** Connects an instance; the exports that its program sees. */

@@ -129,12 +129,12 @@ export class DropIn implements Substitution {
   }
 
   adopt(clone: Uint8Array): void {
-    const identity = this.#binder.adopt(clone)
+    const identity = this.#binder.unknown(clone)
     if (identity === undefined) return
     const known = newModule(undefined, undefined)
     known.record.state = "patched"
     this.#modules.set(`clone ${identity}`, known)
-    this.#binder.own(identity, known.record)
+    this.#binder.add(identity, clone, known.record)
   }
 
   bind(instance: WebAssembly.Instance, identity: bigint): WebAssembly.Exports {

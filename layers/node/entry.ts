@@ -300,16 +300,27 @@ export const encodeBundle = ({ build, chunks, guard, identity, plan }: Bundle): 
 }
 
 /**
+ * The number in a bundle; `undefined` where another build made it. Throws where it is damaged.
+ *
+ * @category reading
+ * @since 0.1.0
+ */
+export const bundleIdentity = (bytes: Uint8Array, build: string): bigint | undefined => {
+  const [of, number] = splitBlobs(bytes)
+  return new TextDecoder().decode(of) === build ? identityIn(number) : undefined
+}
+
+/**
  * Reads a bundle. `undefined` where another build made it; throws where it is damaged.
  *
  * @category reading
  * @since 0.1.0
  */
 export const decodeBundle = (bytes: Uint8Array, build: string): Bundle | undefined => {
-  const [of, number, plan, guard, ...chunks] = splitBlobs(bytes)
-  const decoder = new TextDecoder()
-  if (decoder.decode(of) !== build) return undefined
-  return { build, identity: identityIn(number), plan: JSON.parse(decoder.decode(plan)) as Plan, guard, chunks }
+  const identity = bundleIdentity(bytes, build)
+  if (identity === undefined) return undefined
+  const [, , plan, guard, ...chunks] = splitBlobs(bytes)
+  return { build, identity, plan: JSON.parse(new TextDecoder().decode(plan)) as Plan, guard, chunks }
 }
 
 /** LEB128 of an unsigned number below 2³². */
