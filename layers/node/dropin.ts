@@ -195,16 +195,21 @@ export class DropIn implements Substitution {
       this.#postpone(known, bytes)
       return undefined
     }
-    const { prepareModule } = requireModule<typeof Preparing>("./preparation")
+    const { nativeEntry, prepareModule } = requireModule<typeof Preparing>("./preparation")
     this.#prepare ??= this.#options.compiler()
     const budget = waits ? {} : { budgetMs }
-    const { complete, entry } = prepareModule(bytes, { build: this.#build, prepare: this.#prepare, ...budget })
-    if (!complete) {
-      this.#postpone(known, bytes)
-      return undefined
+    try {
+      const { complete, entry } = prepareModule(bytes, { build: this.#build, prepare: this.#prepare, ...budget })
+      if (complete) {
+        this.#cache?.store(bytes, entry)
+        return entry
+      }
+    } catch (error) {
+      // Bytes that are no module, or a fault of the compiler's own: the engine has them as they are.
+      return nativeEntry(`it cannot be analysed: ${error instanceof Error ? error.message : String(error)}`)
     }
-    this.#cache?.store(bytes, entry)
-    return entry
+    this.#postpone(known, bytes)
+    return undefined
   }
 
   /** Native now; the cache may know it at the next start. */
