@@ -5,7 +5,7 @@
  */
 import * as Fs from "node:fs"
 import { isMainThread, threadId } from "node:worker_threads"
-import type { LoopReport } from "../../src/lane/dispatcher.ts"
+import type { LoopReport } from "../../src/lane/attachment.ts"
 import type { EngineReport, InstanceReport } from "./engine.ts"
 import type { PreparationSummary } from "./preparation.ts"
 import { reportText } from "./report-text.ts"
@@ -167,6 +167,8 @@ const declinedBecause: Readonly<Record<string, string>> = {
   memory: "the memory could not be mapped, or too little work was seen to pay for it",
   load: "a lane refused the loop",
   snapshot: "too much memory to save",
+  compile: "the engine did not compile its code for several threads",
+  windows: "a lane had no room for its scratch memory",
   "no-lanes": "there were no lanes"
 }
 
