@@ -7,7 +7,7 @@
  *     byte 256    lane 1
  *     …
  *     byte 7936   lane 31
- *     byte 8192   frame: live-ins, write ranges and reduction results of the chunk in flight
+ *     byte 8192   frame, results and tickets of the dispatch in flight (`src/plan/frame.ts`)
  *     byte 65536  end
  *
  * A command is handed over by writing its arguments, then `SEQUENCE + 1`; the lane acknowledges it by storing that
@@ -65,6 +65,15 @@ export const FRAME_BYTE = 8192
 export const CONTROL_BYTES = 65536
 
 /**
+ * Most pages of the control memory: the first is laid out as above, the others (256 MiB) take copies of bytes that a
+ * dispatch may have to put back. Only those in use are ever committed.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
+export const CONTROL_MAXIMUM_PAGES = 4097
+
+/**
  * Index of each word inside a lane's block. Words 0 to 15 are fixed for this version.
  *
  * @category layout
@@ -87,9 +96,9 @@ export const Word = {
   ERROR: 6,
   /** RUN: slot of the kernel. */
   KERNEL: 7,
-  /** RUN: first iteration. */
+  /** RUN: first argument of the chunk: the byte of a ticket (or, without tickets, the first iteration). */
   START: 8,
-  /** RUN: number of iterations. */
+  /** RUN: second argument of the chunk: iterations of a piece (or, without tickets, how many). */
   COUNT: 9,
   /** RUN: byte of the control memory at which reduction results are left. */
   OUT: 10,
@@ -114,7 +123,7 @@ export const Word = {
 export const Opcode = {
   /** No command yet. */
   NONE: 0,
-  /** Run `COUNT` iterations of kernel `KERNEL` from `START`. */
+  /** Run kernel `KERNEL` with `START`, `COUNT` and `OUT`. */
   RUN: 1,
   /** Read one message: kernels and memories to attach or to drop. */
   LOAD: 2,
@@ -181,7 +190,7 @@ export const laneWord = (lane: number, word: number): number => lane * LANE_WORD
  */
 export const makeControl = (lanes: number): WebAssembly.Memory => {
   if (lanes > MAXIMUM_LANES) throw new RangeError(`at most ${MAXIMUM_LANES} lanes, not ${lanes}`)
-  const control = new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true })
+  const control = new WebAssembly.Memory({ initial: 1, maximum: CONTROL_MAXIMUM_PAGES, shared: true })
   const words = new Int32Array(control.buffer)
   for (let lane = 0; lane < lanes; lane++) {
     words[laneWord(lane, Word.MAGIC)] = CONTROL_MAGIC

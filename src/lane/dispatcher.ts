@@ -154,7 +154,7 @@ export class Dispatcher {
     return this.#broken
   }
 
-  /** Runs `count` iterations apart; returns how many were done: all of them, the first piece, or none. */
+  /** Runs iterations apart; returns how many were done: all of them or none. */
   run(attachment: Attachment, state: LoopState, iterations: number, units: number): number {
     const { lanes } = this
     const { monitor } = state

@@ -5,8 +5,7 @@
  *     (func (export "enter0") (param captured values…) (result induction values… reduced values…)
  *       (block $refuse
  *         trip count T; M = T − 1 iterations can run apart, the rest follows in the original loop
- *         (iteration M is tested along with them: it must not change what the others have relied on)
-        (iteration M is tested along with them: it must not touch what decides how it goes on)
+ *         (iteration M is tested along with them: it must not change what they rely on, nor what decides how it ends)
  *         bounds and wrap of every group, disjointness of every pair with a store, divisors
  *         …frame: captured values, steps, written ranges…
  *         (local.set $m (call $dispatch plan M work-per-iteration)))
@@ -28,7 +27,7 @@ import { Kind } from "../analysis/graph.ts"
 import { fingerprint } from "../analysis/polynomial.ts"
 import type { ValueType, WasmModule } from "../binary/module.ts"
 import type { FrameLayout } from "../plan/frame.ts"
-import { PAGE_BYTES, RESULT_BYTES, RESULTS, TICKETS } from "../plan/frame.ts"
+import { PAGE_BYTES, RESULT_BYTES, RESULTS, Saved, TICKETS } from "../plan/frame.ts"
 import type { LoopFacts } from "../plan/loop.ts"
 import { needsDisjointness } from "../plan/loop.ts"
 import type { Obligation } from "../plan/types.ts"
@@ -45,8 +44,8 @@ export interface GuardPlan {
   readonly facts: LoopFacts
   readonly types: ReadonlyArray<ValueType>
   readonly layout: FrameLayout
-  /** Store groups whose range is reported for a snapshot; empty for a plan that cannot end early. */
-  readonly reported: ReadonlyArray<AccessGroup>
+  /** Store groups of which pieces save the bytes first; empty for a plan that cannot end early. */
+  readonly saved: ReadonlyArray<AccessGroup>
   /** Store groups whose range is reported to become private in each lane. */
   readonly windows: ReadonlyArray<AccessGroup>
 }
@@ -141,7 +140,16 @@ class GuardEmitter {
       evaluator.polynomial(variable.step)
       code.storeControl("i32")
     })
-    ;[...plan.reported, ...plan.windows].forEach((group, k) => {
+    plan.saved.forEach((group, k) => {
+      const { firstHigh, firstLow, high, low, stride } = intervals[facts.groups.indexOf(group)]
+      const at = layout.saved(k)
+      code.i32(at + Saved.FIRST_LOW).get(firstLow).storeControl("i64")
+      code.i32(at + Saved.FIRST_HIGH).get(firstHigh).storeControl("i64")
+      code.i32(at + Saved.STRIDE).get(stride).storeControl("i64")
+      code.i32(at + Saved.LOW).get(low).storeControl("i64")
+      code.i32(at + Saved.HIGH).get(high).storeControl("i64")
+    })
+    plan.windows.forEach((group, k) => {
       const interval = intervals[facts.groups.indexOf(group)]
       code.i32(layout.range(k)).get(interval.low).storeControl("i64")
       code.i32(layout.range(k) + 8).get(interval.high).storeControl("i64")
