@@ -8,6 +8,7 @@
  *
  * @since 0.1.0
  */
+import { makeControl } from "../../src/lane/control.ts"
 import { memoryName, tableName, thresholdName } from "../../src/plan/hidden.ts"
 import type { Prepared } from "../../src/plan/prepare.ts"
 import type { PlannedLoop } from "../../src/plan/types.ts"
@@ -98,7 +99,7 @@ const bindDeferred = (exports: WebAssembly.Exports, { guard, plan }: Bundle, eno
     }
     return 0
   }
-  control ??= new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true })
+  control ??= makeControl(0)
   const module = new original.Module(guard as Uint8Array<ArrayBuffer>)
   const memory = exports[memoryName] as WebAssembly.Memory
   const enter = new original.Instance(module, { folio: { memory, control, dispatch } }).exports

@@ -136,7 +136,8 @@ export const laneSource = (): string => {
     Opcode,
     Word,
     TICKETS,
-    TICKET_WINDOWS: Ticket.WINDOWS
+    TICKET_WINDOWS: Ticket.WINDOWS,
+    TICKET_ABORT: Ticket.ABORT
   }
   const host = `(${nodeLaneHost.toString()})(${JSON.stringify(Linux)}, ${withoutFfiWarning.toString()})`
   return `"use strict"\n;(${laneMain.toString()})(${host}, ${JSON.stringify(layout)})`

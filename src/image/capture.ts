@@ -8,10 +8,18 @@
  * @since 0.1.0
  */
 import type { WasmModule } from "../binary/module.ts"
-import { importedGlobals, type ImportedGlobals, memoryBaselines } from "./baseline.ts"
+import { type ImportedGlobals, importedGlobals, memoryBaselines } from "./baseline.ts"
 import { hash128 } from "./hash.ts"
 import { Mismatch } from "./mismatch.ts"
-import { type DeltaPage, type Image, type MemoryImage, PAGE_BYTES, sameBytes, type TableImage, zeroPage } from "./model.ts"
+import {
+  type DeltaPage,
+  type Image,
+  type MemoryImage,
+  PAGE_BYTES,
+  sameBytes,
+  type TableImage,
+  zeroPage
+} from "./model.ts"
 import { functionIndices, memoryOf, readDropped, readGlobals, tableOf } from "./reach.ts"
 
 /**

@@ -35,10 +35,11 @@ const HASH_AT = 24
 const ALIGNMENT = 4096
 const TYPES: ReadonlyArray<BitsType> = ["i32", "i64", "f32", "f64", "v128"]
 
-const bytesOfHash = (hash: string): Uint8Array => Uint8Array.from({ length: 16 }, (_, at) =>
-  Number.parseInt(hash.slice(at * 2, at * 2 + 2), 16))
+const bytesOfHash = (hash: string): Uint8Array =>
+  Uint8Array.from({ length: 16 }, (_, at) => Number.parseInt(hash.slice(at * 2, at * 2 + 2), 16))
 
-const hashOfBytes = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")
+const hashOfBytes = (bytes: Uint8Array): string =>
+  Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")
 
 const writeList = (out: ByteWriter, list: ReadonlyArray<number>): void => {
   out.u32(list.length)
@@ -165,7 +166,9 @@ const readTable = (reader: ByteReader): TableImage => ({
  * @category decoding
  * @since 0.1.0
  */
-export const imageSizes = (bytes: Uint8Array): { readonly index: number; readonly pages: number; readonly record: number } => {
+export const imageSizes = (
+  bytes: Uint8Array
+): { readonly index: number; readonly pages: number; readonly record: number } => {
   if (bytes.length < HEAD_BYTES) throw truncated(bytes.length, HEAD_BYTES)
   if (MAGIC.some((byte, at) => bytes[at] !== byte)) {
     throw new Mismatch("malformed", "byte 0", "this is no image", "Pass the file that `folio bake --image` wrote.")
@@ -200,7 +203,12 @@ export const decodeIndex = (bytes: Uint8Array, pages?: Uint8Array): Image => {
   if (bytes.length < sizes.index) throw truncated(bytes.length, sizes.index)
   const index = bytes.subarray(0, sizes.index)
   if (hashOfBytes(index.subarray(HASH_AT, HASH_AT + 16)) !== indexHash(index)) {
-    throw new Mismatch("corrupt", `bytes 0 to ${sizes.index}`, "the index does not have the hash that it names", rebuild)
+    throw new Mismatch(
+      "corrupt",
+      `bytes 0 to ${sizes.index}`,
+      "the index does not have the hash that it names",
+      rebuild
+    )
   }
   const reader = new ByteReader(index, HEAD_BYTES, HEAD_BYTES + sizes.record)
   let taken = 0
@@ -254,6 +262,8 @@ export const decodeImage = (bytes: Uint8Array): Image => {
   // Pages are compared word by word, which needs them aligned.
   const aligned = bytes.byteOffset % 4 === 0 ? bytes : bytes.slice()
   const image = decodeIndex(aligned, aligned.subarray(sizes.index))
-  for (const { bytes, hash, memory, page } of storedPages(image)) checkPage(`page ${page} of memory ${memory}`, hash, bytes!)
+  for (const { bytes, hash, memory, page } of storedPages(image)) {
+    checkPage(`page ${page} of memory ${memory}`, hash, bytes!)
+  }
   return image
 }

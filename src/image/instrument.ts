@@ -36,7 +36,9 @@ export const hiddenName = (part: Part, index: number): string => `${prefix}${par
  * @category inspecting
  * @since 0.1.0
  */
-export const droppable = (m: WasmModule): { readonly data: ReadonlyArray<number>; readonly elements: ReadonlyArray<number> } => ({
+export const droppable = (
+  m: WasmModule
+): { readonly data: ReadonlyArray<number>; readonly elements: ReadonlyArray<number> } => ({
   data: [...m.dataSegments.entries()].flatMap(([index, { end, mode, start }]) =>
     mode === "passive" && end > start ? [index] : []
   ),
@@ -75,7 +77,7 @@ export const instrument = (m: WasmModule): Uint8Array<ArrayBuffer> => {
   }
   for (const index of m.memories.keys()) add("memory", "memory", index)
   for (const index of m.tables.keys()) add("table", "table", index)
-  if (m.tables.length > 0) for (const index of referableFunctions(m)) add("function", "function", index)
+  if (m.tables.length > 0) { for (const index of referableFunctions(m)) add("function", "function", index) }
 
   const functions: Array<{ typeIndex: number; body: Uint8Array }> = []
   const append = (part: Part, segment: number, body: Uint8Array) => {

@@ -11,14 +11,16 @@ import { droppable, hiddenName } from "./instrument.ts"
 import { Mismatch } from "./mismatch.ts"
 import type { DroppedSegments, GlobalImage } from "./model.ts"
 
-const find = (m: WasmModule, exports: WebAssembly.Exports, kind: ExternalKind, index: number): unknown => {
-  const hidden = exports[hiddenName(kind as "global", index)]
+type StateKind = Exclude<ExternalKind, "tag">
+
+const find = (m: WasmModule, exports: WebAssembly.Exports, kind: StateKind, index: number): unknown => {
+  const hidden = exports[hiddenName(kind, index)]
   if (hidden !== undefined) return hidden
   const entry = m.exports.find((one) => one.kind === kind && one.index === index)
   return entry === undefined ? undefined : exports[entry.name]
 }
 
-const required = <A>(m: WasmModule, exports: WebAssembly.Exports, kind: ExternalKind, index: number): A => {
+const required = <A>(m: WasmModule, exports: WebAssembly.Exports, kind: StateKind, index: number): A => {
   const found = find(m, exports, kind, index)
   if (found !== undefined) return found as A
   throw new Mismatch(
@@ -42,7 +44,7 @@ export const globalOf = (m: WasmModule, exports: WebAssembly.Exports, index: num
   required(m, exports, "global", index)
 
 /** Whether the instance gives access to the part. @category access @since 0.1.0 */
-export const reaches = (m: WasmModule, exports: WebAssembly.Exports, kind: ExternalKind, index: number): boolean =>
+export const reaches = (m: WasmModule, exports: WebAssembly.Exports, kind: StateKind, index: number): boolean =>
   find(m, exports, kind, index) !== undefined
 
 /** A function by its index; undefined where the instance does not export it. @category access @since 0.1.0 */

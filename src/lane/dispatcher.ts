@@ -28,7 +28,7 @@ import type { PlannedLoop } from "../plan/types.ts"
 import type { Attachment, LoopState } from "./attachment.ts"
 import type { LaneGroup, MappedMemory } from "./lanes.ts"
 import type { Policy } from "./monitor.ts"
-import { Snapshot } from "./snapshot.ts"
+import { copyRanges, placeCopies, putBack } from "./snapshot.ts"
 
 /**
  * What a host provides.
@@ -93,6 +93,14 @@ export interface DispatchRecord {
   readonly aborted: boolean
 }
 
+/** A ticket in use: pieces of `piece` iterations, from piece `from` on, of `total` iterations. */
+interface Issued {
+  readonly ticket: number
+  readonly from: number
+  readonly piece: number
+  readonly total: number
+}
+
 /** Pieces a participant, at most: enough that a late lane costs little, few enough that taking them costs nothing. */
 const PIECES_EACH = 8
 
@@ -131,7 +139,8 @@ export class Dispatcher {
   readonly #partition: Partition
   readonly #words: Int32Array
   readonly #frame: DataView
-  readonly #snapshot = new Snapshot()
+  /** Tickets of the dispatch under way. */
+  #issued: Array<Issued> = []
   readonly #held = new Map<LoopState, number>()
   #nextTicket = 1
   #ownerEnd = 0
@@ -190,9 +199,13 @@ export class Dispatcher {
     const windows = this.#windows(loop, attachment.mapped)
     if (windows === undefined) return attachment.decline(state, "windows", iterations)
     const abortable = loop.tier === "abortable"
-    if (abortable && !this.#snapshot.take(attachment.bytes(), this.#writtenRanges(loop))) {
+    if (abortable && !placeCopies(lanes.control, this.#frame, loop)) {
       return attachment.decline(state, "snapshot", iterations)
     }
+    const restoreFixed = abortable
+      ? copyRanges(attachment.bytes(), this.#ranges(loop.firstWindow, loop.windows))
+      : undefined
+    this.#issued = []
     const participants = width
     this.#clearResults(loop, participants)
     this.#joined = ready
@@ -215,7 +228,8 @@ export class Dispatcher {
     if (!done) {
       // A direct chunk cannot end early; when it does, as when a lane is lost, nothing about memory is sure any more.
       if (!abortable || this.#lost) throw this.#lose(loop)
-      this.#snapshot.restore(attachment.bytes())
+      this.#undo(loop, attachment.bytes())
+      restoreFixed?.(attachment.bytes())
       state.aborts++
       monitor.suspend(end)
       attachment.hold(state)
@@ -235,7 +249,10 @@ export class Dispatcher {
     state.threshold.value = NEVER
     if (this.#broken || this.lanes.count === 0) return
     this.#held.set(state, until)
-    this.host.later(Math.max(1, until - this.host.now()), () => this.#resume(this.host.now()))
+    // A timer may fire a little early by this clock; a later hold of the same loop has a timer of its own.
+    this.host.later(Math.max(1, until - this.host.now()), () => {
+      if (this.#held.get(state) === until) this.#release(state)
+    })
   }
 
   /** Forgets loops of a closed instance. */
@@ -244,11 +261,12 @@ export class Dispatcher {
   }
 
   #resume(now: number): void {
-    for (const [state, until] of this.#held) {
-      if (now < until) continue
-      this.#held.delete(state)
-      state.threshold.value = state.resumeAt
-    }
+    for (const [state, until] of this.#held) if (now >= until) this.#release(state)
+  }
+
+  #release(state: LoopState): void {
+    this.#held.delete(state)
+    state.threshold.value = state.resumeAt
   }
 
   /**
@@ -272,7 +290,7 @@ export class Dispatcher {
     const longest = state.loop.tier === "abortable" ? Math.ceil(LONGEST_ABORTABLE_NS / perIteration) : iterations
     const usable = Math.min(piece, longest, Math.ceil(iterations / 2))
     const pieces = Math.ceil(iterations / usable)
-    const ticket = this.#ticket(iterations, pieces)
+    const ticket = this.#ticket(iterations, 0, pieces, usable)
     const next = (ticket + Ticket.NEXT) >> 2
     const finished = (ticket + Ticket.FINISHED) >> 2
     const limit = (ticket + Ticket.LIMIT) >> 2
@@ -313,8 +331,8 @@ export class Dispatcher {
       }
       run(ticket, usable, RESULTS)
     } catch {
-      // No further piece is handed out; what runs is waited for below.
-      Atomics.store(this.#words, next, 0x3fffffff)
+      // No further piece is taken; what runs is waited for below.
+      Atomics.store(this.#words, (ticket + Ticket.ABORT) >> 2, 1)
       this.#ownerEnd = this.host.now()
       if (!alone) this.#joinAll(lanesUp)
       return false
@@ -329,8 +347,7 @@ export class Dispatcher {
    * goes on with.
    */
   #last(state: LoopState, iterations: number): boolean {
-    const ticket = this.#ticket(iterations, iterations)
-    this.#words[(ticket + Ticket.NEXT) >> 2] = iterations - 1
+    const ticket = this.#ticket(iterations, iterations - 1, iterations, 1)
     try {
       state.run!(ticket, 1, RESULTS)
       return true
@@ -344,11 +361,7 @@ export class Dispatcher {
     const { lanes } = this
     const piece = Math.ceil(iterations / (ready + 1))
     const pieces = Math.ceil(iterations / piece)
-    const tickets = Array.from({ length: pieces }, (_, k) => {
-      const ticket = this.#ticket(iterations, k + 1)
-      this.#words[(ticket + Ticket.NEXT) >> 2] = k
-      return ticket
-    })
+    const tickets = Array.from({ length: pieces }, (_, k) => this.#ticket(iterations, k, k + 1, piece))
     const used = pieces - 1
     let clean = true
     for (let lane = 0; lane < used; lane++) {
@@ -381,8 +394,20 @@ export class Dispatcher {
     return new LaneLostError(loop)
   }
 
-  /** A fresh ticket for `pieces` pieces; a ticket is used again only when no lane can still hold it. */
-  #ticket(iterations: number, pieces: number): number {
+  /** Puts back what the pieces that were taken have copied. */
+  #undo(loop: PlannedLoop, memory: Uint8Array): void {
+    for (const { from, piece, ticket, total } of this.#issued) {
+      const next = Atomics.load(this.#words, (ticket + Ticket.NEXT) >> 2)
+      const end = Math.min(next, this.#words[(ticket + Ticket.LIMIT) >> 2])
+      for (let k = from; k < end; k++) {
+        const first = k * piece
+        putBack(this.lanes.control, this.#frame, loop, memory, first, Math.min(piece, total - first))
+      }
+    }
+  }
+
+  /** A fresh ticket for pieces `from` … `limit` − 1; it is used again only when no lane can still hold it. */
+  #ticket(iterations: number, from: number, limit: number, piece: number): number {
     if (this.#nextTicket >= TICKET_COUNT) {
       this.#nextTicket = 1
       const ready = this.lanes.ready()
@@ -391,9 +416,12 @@ export class Dispatcher {
     const ticket = TICKETS + TICKET_BYTES * this.#nextTicket++
     const at = ticket >> 2
     this.#words[at + (Ticket.TOTAL >> 2)] = iterations
-    this.#words[at + (Ticket.LIMIT >> 2)] = pieces
+    this.#words[at + (Ticket.LIMIT >> 2)] = limit
+    this.#words[at + (Ticket.WINDOWS >> 2)] = 0
+    Atomics.store(this.#words, at + (Ticket.ABORT >> 2), 0)
     Atomics.store(this.#words, at + (Ticket.FINISHED >> 2), 0)
-    Atomics.store(this.#words, at + (Ticket.NEXT >> 2), 0)
+    Atomics.store(this.#words, at + (Ticket.NEXT >> 2), from)
+    this.#issued.push({ ticket, from, piece, total: iterations })
     return ticket
   }
 
@@ -414,10 +442,6 @@ export class Dispatcher {
     }
     const pages = joined.reduce((sum, [, count]) => sum + count, 0)
     return joined.length > MAXIMUM_WINDOWS || pages > MAXIMUM_PRIVATE_PAGES ? undefined : joined
-  }
-
-  #writtenRanges(loop: PlannedLoop): Array<readonly [number, number]> {
-    return this.#ranges(loop.firstRange, loop.ranges)
   }
 
   #ranges(first: number, count: number): Array<readonly [number, number]> {

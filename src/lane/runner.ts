@@ -26,6 +26,7 @@ export interface LaneLayout {
   /** First byte of the tickets, and where a ticket holds its private windows. */
   readonly TICKETS: number
   readonly TICKET_WINDOWS: number
+  readonly TICKET_ABORT: number
 }
 
 /**
@@ -166,7 +167,7 @@ export const laneMain = (host: LaneHost, layout: LaneLayout): void => {
   /** Takes pieces of a ticket (`START`) until none is left. */
   const runPieces = (kernel: { readonly memory: number; readonly run: (...at: Array<number>) => void }): number => {
     const start = words[base + Word.START]
-    const isTicket = start >= layout.TICKETS
+    const isTicket = start >= layout.TICKETS && start < 65536
     const memory = memories.get(kernel.memory)!
     // Without pages of its own the lane takes no piece: the others do.
     if (isTicket && !switchWindows(memory, start, false)) {
@@ -178,7 +179,7 @@ export const laneMain = (host: LaneHost, layout: LaneLayout): void => {
       kernel.run(start, words[base + Word.COUNT], words[base + Word.OUT])
     } catch {
       // No further piece is handed out.
-      if (isTicket) Atomics.store(words, start >> 2, 0x3fffffff)
+      if (isTicket) Atomics.store(words, (start + layout.TICKET_ABORT) >> 2, 1)
       outcome = LaneError.TRAP
     }
     // A lane that would go on with pages of its own ends instead, and is found lost.

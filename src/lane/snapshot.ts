@@ -1,48 +1,80 @@
 /**
- * A copy of the bytes that a dispatch may write, to be put back when it has to be undone.
+ * Undoing a dispatch: pieces copy what they may store over to control memory before they run; here the copies get their
+ * place, and are put back.
  *
  * @since 0.1.0
  */
+import { Saved, SLOT } from "../plan/frame.ts"
+import type { PlannedLoop } from "../plan/types.ts"
+import { CONTROL_BYTES, CONTROL_MAXIMUM_PAGES } from "./control.ts"
 
-/** Most bytes that a snapshot may take. @category constants @since 0.1.0 */
-export const MAXIMUM_SNAPSHOT = 256 * 1024 * 1024
+/** Most bytes that the copies of one dispatch may take. @category constants @since 0.1.0 */
+export const MAXIMUM_SNAPSHOT = (CONTROL_MAXIMUM_PAGES - 1) * CONTROL_BYTES
 
 /**
- * Snapshots of one owner: one at a time, in a buffer that is used again.
+ * Makes room for the copies of a dispatch and tells the pieces where it is; false when they are too large or the host
+ * has no memory left.
  *
- * @category models
+ * @category snapshots
  * @since 0.1.0
  */
-export class Snapshot {
-  #store = new Uint8Array(0)
-  #ranges: Array<readonly [low: number, high: number]> = []
-
-  /** Copies the given ranges; false when they are too large. Overlapping ranges are joined. */
-  take(memory: Uint8Array, ranges: ReadonlyArray<readonly [low: number, high: number]>): boolean {
-    const joined: Array<[number, number]> = []
-    for (const [low, high] of [...ranges].sort((x, y) => x[0] - y[0])) {
-      const last = joined[joined.length - 1]
-      if (last !== undefined && low <= last[1]) last[1] = Math.max(last[1], high)
-      else joined.push([low, high])
-    }
-    const bytes = joined.reduce((sum, [low, high]) => sum + high - low, 0)
-    if (bytes > MAXIMUM_SNAPSHOT) return false
-    if (this.#store.length < bytes) this.#store = new Uint8Array(Math.max(bytes, 65536))
-    let at = 0
-    for (const [low, high] of joined) {
-      this.#store.set(memory.subarray(low, high), at)
-      at += high - low
-    }
-    this.#ranges = joined
+export const placeCopies = (control: WebAssembly.Memory, frame: DataView, loop: PlannedLoop): boolean => {
+  let at = CONTROL_BYTES
+  for (let k = 0; k < loop.saved; k++) {
+    const facts = loop.firstSaved + SLOT * Saved.SLOTS * k
+    const low = Number(frame.getBigInt64(facts + Saved.LOW, true))
+    const high = Number(frame.getBigInt64(facts + Saved.HIGH, true))
+    frame.setBigInt64(facts + Saved.COPY, BigInt(at), true)
+    at += Math.ceil((high - low) / 64) * 64
+    if (at > CONTROL_BYTES + MAXIMUM_SNAPSHOT) return false
+  }
+  const missing = Math.ceil((at - control.buffer.byteLength) / CONTROL_BYTES)
+  if (missing <= 0) return true
+  try {
+    control.grow(missing)
     return true
+  } catch {
+    return false
   }
+}
 
-  /** Puts the bytes back. */
-  restore(memory: Uint8Array): void {
-    let at = 0
-    for (const [low, high] of this.#ranges) {
-      memory.set(this.#store.subarray(at, at + high - low), low)
-      at += high - low
-    }
+/**
+ * Puts back what a piece, iterations `first` … `first + count − 1`, has copied before it ran.
+ *
+ * @category snapshots
+ * @since 0.1.0
+ */
+export const putBack = (
+  control: WebAssembly.Memory,
+  frame: DataView,
+  loop: PlannedLoop,
+  memory: Uint8Array,
+  first: number,
+  count: number
+): void => {
+  const copies = new Uint8Array(control.buffer)
+  for (let k = 0; k < loop.saved; k++) {
+    const facts = loop.firstSaved + SLOT * Saved.SLOTS * k
+    const number = (field: number): number => Number(frame.getBigInt64(facts + field, true))
+    const from = number(Saved.STRIDE) * first
+    const to = number(Saved.STRIDE) * (first + count - 1)
+    const low = number(Saved.FIRST_LOW) + Math.min(from, to)
+    const high = number(Saved.FIRST_HIGH) + Math.max(from, to)
+    const copy = number(Saved.COPY) + low - number(Saved.LOW)
+    memory.set(copies.subarray(copy, copy + high - low), low)
   }
+}
+
+/**
+ * Bytes at fixed places, which every piece of the owner stores to anew: copied at once.
+ *
+ * @category snapshots
+ * @since 0.1.0
+ */
+export const copyRanges = (
+  memory: Uint8Array,
+  ranges: ReadonlyArray<readonly [low: number, high: number]>
+): (memory: Uint8Array) => void => {
+  const copies = ranges.map(([low, high]) => [low, memory.slice(low, high)] as const)
+  return (into) => copies.forEach(([low, bytes]) => into.set(bytes, low))
 }

@@ -45,8 +45,20 @@ export const Ticket = {
   LIMIT: 12,
   /** Private windows of the dispatch; behind it a pair a window: first operating-system page, number of pages. */
   WINDOWS: 16,
-  FIRST_WINDOW: 20
+  FIRST_WINDOW: 20,
+  /** Not zero when a participant has ended early: no further piece is taken (atomic). */
+  ABORT: 60
 } as const
+
+/**
+ * What the guard tells of a group of stores that a dispatch may have to undo, six i64: where iteration 0 stores (low end,
+ * high end), the step, where all iterations store (low end, high end), and, written by the dispatcher, the byte of
+ * control memory at which the copy of the low end belongs.
+ *
+ * @category layout
+ * @since 0.1.0
+ */
+export const Saved = { FIRST_LOW: 0, FIRST_HIGH: 8, STRIDE: 16, LOW: 24, HIGH: 32, COPY: 40, SLOTS: 3 } as const
 
 /** Windows that a ticket has room for. @category layout @since 0.1.0 */
 export const MAXIMUM_WINDOWS = 5
@@ -71,16 +83,19 @@ export interface FrameLayout {
   readonly capture: (k: number) => number
   /** Byte of the step of variable k. */
   readonly step: (k: number) => number
-  /** Byte of written range k: its low end, 8 bytes further its high end, both i64. */
+  /** Byte of the facts of saved group k ({@link Saved}). */
+  readonly saved: (k: number) => number
+  /** Byte of range k: its low end, 8 bytes further its high end, both i64. */
   readonly range: (k: number) => number
   /** Slots taken in all. */
   readonly slots: number
 }
 
-/** The layout of a plan with these many captures, variables and written ranges. @category layout @since 0.1.0 */
-export const frameLayout = (captures: number, variables: number, ranges: number): FrameLayout => ({
+/** The layout of a plan with these many captures, variables, saved groups and ranges. @category layout @since 0.1.0 */
+export const frameLayout = (captures: number, variables: number, saved: number, ranges: number): FrameLayout => ({
   capture: (k) => FRAME + SLOT * k,
   step: (k) => FRAME + SLOT * (captures + k),
-  range: (k) => FRAME + SLOT * (captures + variables + k),
-  slots: captures + variables + ranges
+  saved: (k) => FRAME + SLOT * (captures + variables + Saved.SLOTS * k),
+  range: (k) => FRAME + SLOT * (captures + variables + Saved.SLOTS * saved + k),
+  slots: captures + variables + Saved.SLOTS * saved + ranges
 })

@@ -289,14 +289,14 @@ const planned1 = (
   sharedMaximum: number | undefined,
   omit: (obligation: Obligation, plan: number) => boolean
 ): Candidate | ReadonlyArray<Reason> => {
-  const reported = facts.aborts.length > 0 ? facts.groups.filter((g) => g.kind === "store") : []
+  const saved = facts.aborts.length > 0 ? facts.groups.filter((g) => g.kind === "store" && !g.fixed) : []
   const windows = facts.privately.windows
-  const layout = frameLayout(facts.captures.length, facts.variables.length, reported.length + windows.length)
+  const layout = frameLayout(facts.captures.length, facts.variables.length, saved.length, windows.length)
   if (layout.slots > FRAME_SLOTS || facts.reductions.length > MAXIMUM_REDUCTIONS) {
     return [{ code: "too-large", offset: shape.offset, detail: "more values than the frame holds" }]
   }
-  const chunk = chunkModule(module, types, shape, facts, layout, sharedMaximum, (o) => omit(o, index))
-  return { facts, types, layout, reported, windows, functionIndex, shape, chunk }
+  const chunk = chunkModule(module, types, shape, facts, layout, saved, sharedMaximum, (o) => omit(o, index))
+  return { facts, types, layout, saved, windows, functionIndex, shape, chunk }
 }
 
 const recordOf = (candidate: Candidate, index: number, functionName: string | undefined): PlannedLoop => {
@@ -319,9 +319,9 @@ const recordOf = (candidate: Candidate, index: number, functionName: string | un
       positions: members.map(({ access }) => access.position)
     })),
     obligations: facts.obligations,
-    firstRange: candidate.layout.range(0),
-    ranges: candidate.reported.length,
-    firstWindow: candidate.layout.range(candidate.reported.length),
+    firstSaved: candidate.layout.saved(0),
+    saved: candidate.saved.length,
+    firstWindow: candidate.layout.range(0),
     windows: candidate.windows.length,
     step: thresholdStep(facts),
     reductions: facts.reductions.map(({ operation, type }) => ({ operation, type }))

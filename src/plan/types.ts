@@ -129,10 +129,10 @@ export interface PlannedLoop {
   readonly hasInner: boolean
   readonly groups: ReadonlyArray<GroupRecord>
   readonly obligations: ReadonlyArray<Obligation>
-  /** Byte of control memory where the guard reports written ranges (pairs of i64), and how many. */
-  readonly firstRange: number
-  readonly ranges: number
-  /** The same for ranges of which each lane needs pages of its own. */
+  /** Byte of control memory with the facts of the first group of stores to save, and how many there are. */
+  readonly firstSaved: number
+  readonly saved: number
+  /** Byte of control memory with the first range (a pair of i64) of which each lane needs pages of its own, and how many. */
   readonly firstWindow: number
   readonly windows: number
   /** Distance that one iteration covers in the guest's test; 0 when the test is not a distance. */

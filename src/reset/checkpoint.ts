@@ -15,7 +15,7 @@
  * @since 0.1.0
  */
 import { RESET_PAGE, type ResetLayout } from "./layout.ts"
-import { pageFunctions, type PageFunctions } from "./pages.ts"
+import { type PageFunctions, pageFunctions } from "./pages.ts"
 import { keepGlobals, keepTable, type Kept } from "./registers.ts"
 
 /**

@@ -5,6 +5,7 @@
  */
 import type { ValueType } from "../binary/module.ts"
 import { ByteWriter } from "../binary/writer.ts"
+import { CONTROL_MAXIMUM_PAGES } from "../lane/control.ts"
 
 const LOAD: Readonly<Record<ValueType, number>> = { i32: 0x28, i64: 0x29, f32: 0x2a, f64: 0x2b, v128: 0xfd000, ref: -1 }
 const STORE: Readonly<Record<ValueType, number>> = {
@@ -206,7 +207,7 @@ export const assembleModule = (module: SmallModule): Uint8Array => {
   imports.name("folio").name("memory").u8(2)
   if (module.sharedMaximum === undefined) imports.u8(0).u32(0)
   else imports.u8(3).u32(0).u32(module.sharedMaximum)
-  imports.name("folio").name("control").u8(2).u8(3).u32(1).u32(1)
+  imports.name("folio").name("control").u8(2).u8(3).u32(1).u32(CONTROL_MAXIMUM_PAGES)
   for (const one of module.imports) imports.name("folio").name(one.name).u8(0).u32(one.typeIndex)
   out.section(2, imports)
   const functions = new ByteWriter().u32(module.functions.length)

@@ -23,13 +23,14 @@
  *
  * @since 0.1.0
  */
+import type { AccessGroup } from "../analysis/footprint.ts"
 import type { LoopShape } from "../analysis/scan.ts"
 import { testsOf } from "../analysis/trip.ts"
 import { InstructionReader } from "../binary/instruction.ts"
 import type { ValueType, WasmModule } from "../binary/module.ts"
 import { localTypes } from "../binary/module.ts"
 import type { FrameLayout } from "../plan/frame.ts"
-import { Ticket } from "../plan/frame.ts"
+import { Saved, Ticket } from "../plan/frame.ts"
 import type { LoopFacts } from "../plan/loop.ts"
 import type { Obligation } from "../plan/types.ts"
 import { assembleModule, Assembler, CONTROL, functionBody } from "./assembler.ts"
@@ -50,10 +51,11 @@ export const chunkModule = (
   shape: LoopShape,
   facts: LoopFacts,
   layout: FrameLayout,
+  saved: ReadonlyArray<AccessGroup>,
   sharedMaximum: number | undefined,
   omit: (obligation: Obligation) => boolean = () => false
 ): Uint8Array => {
-  const emitter = new ChunkEmitter(module, types, shape, facts, layout, omit)
+  const emitter = new ChunkEmitter(module, types, shape, facts, layout, saved, omit)
   const body = emitter.emit()
   const callees = [...facts.graph.callees].map((index) => ({
     name: undefined,
@@ -88,6 +90,7 @@ class ChunkEmitter {
   readonly shape: LoopShape
   readonly facts: LoopFacts
   readonly layout: FrameLayout
+  readonly saved: ReadonlyArray<AccessGroup>
   readonly omit: (obligation: Obligation) => boolean
 
   constructor(
@@ -96,6 +99,7 @@ class ChunkEmitter {
     shape: LoopShape,
     facts: LoopFacts,
     layout: FrameLayout,
+    saved: ReadonlyArray<AccessGroup>,
     omit: (obligation: Obligation) => boolean
   ) {
     this.module = module
@@ -103,6 +107,7 @@ class ChunkEmitter {
     this.shape = shape
     this.facts = facts
     this.layout = layout
+    this.saved = saved
     this.omit = omit
     this.calleeIndex = new Map([...facts.graph.callees].map((index, k) => [index, k + 1]))
   }
@@ -135,6 +140,7 @@ class ChunkEmitter {
       code.get(2).access(reduction.type === "i32" ? 0x28 : 0x29, CONTROL, 8 * k).set(SHIFT + reduction.local)
     })
     code.block().loop()
+    if (facts.aborts.length > 0) code.get(0).atomic(0x10, CONTROL, Ticket.ABORT).brIf(1)
     code.get(0).i32(1).atomic(0x1e, CONTROL, Ticket.NEXT).tee(claimed)
     code.get(0).access(0x28, CONTROL, Ticket.LIMIT).op(0x4f).brIf(1) // ge_u
     code.get(claimed).get(1).op(0x6c).set(first)
@@ -142,6 +148,7 @@ class ChunkEmitter {
     code.get(0).access(0x28, CONTROL, Ticket.TOTAL).get(first).op(0x6b).tee(this.rest).get(1)
     code.get(this.rest).get(1).op(0x49).op(0x1b)
     code.set(this.rest)
+    this.savePiece(first)
     this.startVariables(first)
     code.block().block()
     this.copyLoop()
@@ -179,6 +186,30 @@ class ChunkEmitter {
       : capture.source === "global"
       ? this.module.globals[capture.index].valueType
       : "i32"
+  }
+
+  /** Copies what the piece may store over to control memory, so that it can be put back. */
+  savePiece(first: number): void {
+    const { code, layout } = this
+    if (this.saved.length === 0) return
+    const from = this.local("i64")
+    const to = this.local("i64")
+    const low = this.local("i64")
+    const high = this.local("i64")
+    this.saved.forEach((_, k) => {
+      const at = layout.saved(k)
+      code.get(first).op(0xad).loadControl("i64", at + Saved.STRIDE).op(0x7e).set(from)
+      code.get(first).get(this.rest).op(0x6a).i32(1).op(0x6b).op(0xad).loadControl("i64", at + Saved.STRIDE).op(0x7e)
+      code.set(to)
+      code.get(from).get(to).get(from).get(to).op(0x53).op(0x1b)
+      code.loadControl("i64", at + Saved.FIRST_LOW).op(0x7c).set(low)
+      code.get(from).get(to).get(from).get(to).op(0x55).op(0x1b)
+      code.loadControl("i64", at + Saved.FIRST_HIGH).op(0x7c).set(high)
+      code.loadControl("i64", at + Saved.COPY).get(low).op(0x7c).loadControl("i64", at + Saved.LOW).op(0x7d).op(0xa7)
+      code.get(low).op(0xa7)
+      code.get(high).get(low).op(0x7d).op(0xa7)
+      code.op(0xfc00a).out.u8(CONTROL).u8(0)
+    })
   }
 
   /** Sets each induction variable to `initial + step · first`. */

@@ -18,7 +18,7 @@ const program = (text: string, ...options: ReadonlyArray<string>): { status: num
      const chunk = Uint8Array.from(Buffer.from("${chunk}", "base64"))
      const imports = { folio: {
        memory: new WebAssembly.Memory({ initial: 1 }),
-       control: new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true })
+       control: new WebAssembly.Memory({ initial: 1, maximum: 4097, shared: true })
      } }
      const runOf = (module) => new WebAssembly.Instance(module, imports).exports.run
      ${text}`

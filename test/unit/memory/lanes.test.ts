@@ -8,7 +8,7 @@ import { assemble } from "../../support/wat.ts"
 const noting = new WebAssembly.Module(
   await assemble(`(module
     (import "folio" "memory" (memory 1))
-    (import "folio" "control" (memory $control 1 1 shared))
+    (import "folio" "control" (memory $control 1 4097 shared))
     (func (export "run") (param $ticket i32) (param i32 i32)
       (if (i32.eq (local.get $ticket) (i32.const 99)) (then (unreachable)))
       (i32.store (memory $control)
