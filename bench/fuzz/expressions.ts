@@ -20,6 +20,41 @@ export interface Scope {
   readonly written: Set<LocalName>
   /** Reads what an earlier iteration wrote, now and then. */
   readonly careless: number
+  readonly arrays: Arrays
+}
+
+/**
+ * What the loop does with the four arrays: how far each advances in an iteration, which are stored to, and whether
+ * `b` and `c` are followed by the pointers `q` and `p`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Arrays {
+  readonly scale: Readonly<Record<ArrayName, number>>
+  readonly stored: ReadonlyArray<ArrayName>
+  readonly read: ReadonlyArray<ArrayName>
+  readonly pointers: boolean
+  /** Stored arrays are accessed in one way only, so that iterations are independent when the arrays are apart. */
+  readonly tidy: boolean
+}
+
+/** A parameter that is an address. */
+export type ArrayName = "a" | "b" | "c" | "d"
+
+/** Roles of the arrays in one loop. */
+export const chooseArrays = (choices: Choices): Arrays => {
+  const names = (["a", "b", "c", "d"] as const).map((name) => [choices.bits(), name] as const)
+    .sort(([x], [y]) => x - y).map(([, name]) => name)
+  const stores = choices.weighted([[5, 1], [4, 2], [1, 3]])
+  const scale = (): number => choices.pick([4, 4, 8, 8, 16, 16, 32])
+  return {
+    scale: { a: scale(), b: scale(), c: scale(), d: scale() },
+    stored: names.slice(0, stores),
+    read: names.slice(stores),
+    pointers: choices.chance(0.25),
+    tidy: choices.chance(0.82)
+  }
 }
 
 /**
@@ -58,8 +93,19 @@ export const LOADS: Readonly<Record<NumberType, ReadonlyArray<readonly [bytes: n
   v128: [[16, 0xfd000], [8, 0xfd001], [8, 0xfd004], [4, 0xfd009], [8, 0xfd00a], [4, 0xfd05c]]
 }
 
+/** A store of the type that fits into an element of the stored arrays. */
+export const chooseStore = (
+  choices: Choices,
+  { arrays }: Scope,
+  type: NumberType
+): { readonly type: NumberType; readonly bytes: number; readonly opcode: number } => {
+  const [bytes, opcode] = choices.pick(STORES[type])
+  const room = Math.min(...arrays.stored.map((name) => arrays.scale[name]))
+  return arrays.tidy && bytes > room ? { type: "i32", bytes: 4, opcode: 0x36 } : { type, bytes, opcode }
+}
+
 /** As {@link LOADS}. */
-export const STORES: Readonly<Record<NumberType, ReadonlyArray<readonly [bytes: number, opcode: number]>>> = {
+const STORES: Readonly<Record<NumberType, ReadonlyArray<readonly [bytes: number, opcode: number]>>> = {
   i32: [[4, 0x36], [4, 0x36], [1, 0x3a], [2, 0x3b]],
   i64: [[8, 0x37], [1, 0x3c], [2, 0x3d], [4, 0x3e]],
   f32: [[4, 0x38]],
@@ -77,30 +123,71 @@ export const iteration = (body: Body, scope: Scope): void => {
 
 const SCALES = [1, 2, 4, 4, 8, 8, 12, 16, 16, 32]
 
+/** A base that is loaded: from a fixed place, or from one that the loop may store to. */
+const loadedBase = (body: Body, choices: Choices, scope: Scope): void => {
+  if (scope.arrays.read.includes("d") && choices.chance(0.4)) body.get("d").access(0x28, 4 * choices.below(4))
+  else body.i32(4 * choices.below(8)).access(0x28, 0)
+}
+
 /** Pushes an address operand for an access of `bytes` bytes and returns the static offset to go with it. */
 export const address = (body: Body, choices: Choices, scope: Scope, bytes: number, stores: boolean): number => {
+  const { arrays } = scope
+  const wild = !arrays.tidy && choices.chance(0.1)
+  const name = wild
+    ? choices.pick<ArrayName>(["a", "b", "c", "d"])
+    : stores || choices.chance(0.2)
+    ? storedArray(choices, scope)
+    : choices.pick(arrays.read)
+  const others = choices.weighted<"array" | "loaded" | "constant" | "chosen">([
+    [40, "array"],
+    [arrays.tidy && stores ? 0 : 3, "loaded"],
+    [stores ? 0 : 1, "constant"],
+    [arrays.tidy ? 0 : 1, "chosen"]
+  ])
+  const scale = wild ? choices.pick(SCALES) : arrays.tidy ? arrays.scale[name] : Math.max(bytes, arrays.scale[name])
+  const shared = arrays.stored.includes(name) && !wild
   const offset = choices.weighted([
-    [6, 0],
-    [3, choices.below(5) * bytes],
-    [2, choices.below(64)],
-    [1, choices.pick([256, 4096, 65_500, 0x7fff_fff0, 0xffff_fff0])]
+    [10, 0],
+    [3, bytes * choices.below(Math.max(1, Math.floor(scale / bytes)))],
+    [shared ? 0 : 2, choices.below(64)],
+    [wild ? 2 : 0, choices.pick([256, 4096, 65_500, 0x7fff_fff0, 0xffff_fff0])]
   ])
-  const base = choices.weighted<() => void>([
-    [12, () => body.get(choices.pick(["a", "b", "c", "d"]))],
-    [4, () => body.get("q")],
-    [3, () => body.get("p")],
-    // A base that is loaded: from a fixed place, or from one that the loop may store to.
-    [2, () => body.i32(4 * choices.below(8)).access(0x28, 0)],
-    [1, () => body.get("d").access(0x28, 4 * choices.below(4))],
-    [1, () => body.i32(choices.pick([1024, 8192, 20_000, 65_528]))],
-    [1, () => body.get("a").get("b").get("v").op(0x1b)]
-  ])
-  const advancing = choices.chance(stores ? 0.94 : 0.85)
-  base()
-  if (!advancing) return offset
-  const scale = Math.max(stores ? bytes : 1, choices.pick(SCALES))
+  if (others === "loaded") loadedBase(body, choices, scope)
+  else if (others === "constant") body.i32(choices.pick([1024, 8192, 20_000, 65_528]))
+  else if (others === "chosen") body.get(name).get(choices.pick(arrays.read)).get("v").op(0x1b)
+  else if (arrays.pointers && (name === "b" || name === "c")) {
+    body.get(name === "b" ? "q" : "p")
+    return offset
+  } else body.get(name)
+  if (shared && arrays.tidy && others === "array") {
+    iteration(body, scope)
+    if (scope.inner) body.i32(16).op(0x6c).get("j").op(0x6a)
+    body.i32(scale).op(0x6c, 0x6a)
+    return offset
+  }
+  if (!choices.chance(stores ? 0.97 : 0.88)) return offset
+  advance(body, choices, scope, { bytes, scale, shared, stores })
+  return offset
+}
+
+/** An array to store to; inner loops have one of their own, where there are two. */
+const storedArray = (choices: Choices, { arrays: { stored, tidy }, inner }: Scope): ArrayName =>
+  !tidy || stored.length === 1 ? choices.pick(stored) : inner ? stored[0] : choices.pick(stored.slice(1))
+
+/** Adds to the address on the stack what goes with the iteration. */
+const advance = (
+  body: Body,
+  choices: Choices,
+  scope: Scope,
+  { bytes, scale, shared, stores }: {
+    readonly bytes: number
+    readonly scale: number
+    readonly shared: boolean
+    readonly stores: boolean
+  }
+): void =>
   choices.weighted<() => void>([
-    [12, () => {
+    [shared ? 40 : 12, () => {
       iteration(body, scope)
       if (choices.chance(0.5) && (scale & (scale - 1)) === 0) body.i32(Math.log2(scale)).op(0x74, 0x6a)
       else body.i32(scale).op(0x6c, 0x6a)
@@ -113,14 +200,14 @@ export const address = (body: Body, choices: Choices, scope: Scope, bytes: numbe
       iteration(body, scope)
       body.get("s").op(0x6c, 0x6a)
     }],
-    [2, () => {
+    [scope.inner ? 12 : 2, () => {
       // A row of the inner loop's length.
       iteration(body, scope)
       body.get("m").op(0x6c)
       if (scope.inner) body.get("j").op(0x6a)
       body.i32(scale).op(0x6c, 0x6a)
     }],
-    [scope.inner ? 4 : 0, () => {
+    [scope.inner ? 8 : 0, () => {
       iteration(body, scope)
       body.i32(scale * choices.pick([4, 8, 16])).op(0x6c)
       body.get("j").i32(scale).op(0x6c, 0x6a, 0x6a)
@@ -136,7 +223,7 @@ export const address = (body: Body, choices: Choices, scope: Scope, bytes: numbe
       body.i32(choices.pick([3, 4, 5])).op(0x74).i32(choices.pick([1, 4, 7])).op(0x72, 0x6a)
     }],
     [stores ? 0 : 2, () => masked(body, choices, scope, bytes)],
-    [stores ? 1 : 1, () => {
+    [1, () => {
       iteration(body, scope)
       body.i32(8 * scale).op(0x6c)
       masked(body, choices, scope, 1)
@@ -148,8 +235,6 @@ export const address = (body: Body, choices: Choices, scope: Scope, bytes: numbe
       body.i32(0).i32(bytes).get("v").op(0x1b, 0x6a, 0x6a)
     }]
   ])()
-  return offset
-}
 
 /** Adds a value of a small range to the address on the stack. */
 const masked = (body: Body, choices: Choices, scope: Scope, scale: number): void => {
@@ -291,7 +376,7 @@ export const value = (body: Body, choices: Choices, scope: Scope, type: NumberTy
  * @category constants
  * @since 0.1.0
  */
-export const GLOBALS = { mutable: 0, wide: 1, fixed: 2, out: 3 } as const
+export const GLOBALS = { mutable: 0, wide: 1, fixed: 2, stack: 3, out: 4 } as const
 
 /** Types of what a function leaves behind, from `GLOBALS.out` on. @category constants @since 0.1.0 */
 export const OUT_TYPES = ["i32", "i32", "i32", "i64", "i32"] as const
