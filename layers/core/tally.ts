@@ -4,10 +4,11 @@
  * @since 0.1.0
  */
 import type { Tally } from "../../services/Scheduling.ts"
-import type { AttachmentReport } from "../../src/lane/attachment.ts"
+import type { AttachmentReport } from "../../src/lane/counts.ts"
 
 /** What the dispatcher's reasons mean. */
 const WORDS: Readonly<Record<string, string>> = {
+  compile: "the code of a loop could not be compiled",
   cold: "its loops were too short to wake lanes that slept",
   evidence: "its loops had not yet done enough work to prepare lanes for them",
   load: "a lane refused the code of a loop",
@@ -16,6 +17,7 @@ const WORDS: Readonly<Record<string, string>> = {
   small: "its loops were too short to be worth handing out",
   snapshot: "a loop that may trap writes more bytes than are kept to undo it",
   starting: "the lanes were still starting",
+  windows: "a loop needs memory of its own in each lane, which this kind of memory does not allow",
   suspended: "its loops gained nothing before and rest for a while"
 }
 

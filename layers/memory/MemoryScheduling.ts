@@ -55,7 +55,7 @@ export const make: Effect.Effect<SchedulingShape, never, Admission | Transport> 
         Effect.map(({ attachment, memory }): Bound => ({
           exports: originalExports(instance.exports),
           memory,
-          tally: () => tallyOf(attachment.report(), undefined)
+          tally: () => tallyOf(attachment.counts.report(), undefined)
         }))
       )
   }

@@ -4,7 +4,8 @@
  *
  * @since 0.1.0
  */
-import { Attachment, type AttachmentReport } from "../../src/lane/attachment.ts"
+import { Attachment } from "../../src/lane/attachment.ts"
+import type { AttachmentReport, InstanceCounts } from "../../src/lane/counts.ts"
 import { Dispatcher, type DispatcherHost, type DispatchRecord } from "../../src/lane/dispatcher.ts"
 import type { LanesReport, MappedMemory, Rung } from "../../src/lane/lanes.ts"
 import { defaultPolicy } from "../../src/lane/monitor.ts"
@@ -15,7 +16,7 @@ import { probeNative } from "./ffi.ts"
 import { NodeLanes } from "./lanes.ts"
 import { visibleExports } from "./marker.ts"
 import { compileOptimised } from "./optimised.ts"
-import { engineExports, original } from "./original.ts"
+import { clock, engineExports, original } from "./original.ts"
 import { sharedMapping } from "./shared.ts"
 
 /**
@@ -95,15 +96,19 @@ const nothing: AttachmentReport = {
   loops: []
 }
 
+// Reports must not keep an instance alive: they are made where none is in reach.
+const nativeReport = (reason: string) => (): InstanceReport => ({ ...nothing, native: reason, reason })
+const countedReport = (counts: InstanceCounts) => (): InstanceReport => ({ ...counts.report(), native: undefined })
+
 /** Instances whose counts are kept apart; those of further ones are added up. */
 const MAXIMUM_INSTANCES = 256
 
 /** Clock, compiler and timer of a thread. @category models @since 0.1.0 */
 export const nodeHost: DispatcherHost = {
-  now: () => performance.now(),
+  now: () => clock.now(),
   compile: (bytes, hot) => hot ? compileOptimised(bytes) : new original.Module(bytes as BufferSource),
   instantiate: (module, imports) => new original.Instance(module, imports),
-  later: (milliseconds, run) => void setTimeout(run, milliseconds).unref()
+  later: (milliseconds, run) => void clock.setTimeout(run, milliseconds).unref()
 }
 
 /**
@@ -138,9 +143,7 @@ export class NodeEngine {
     const memory = all[memoryName] as WebAssembly.Memory | undefined
     const exports = visibleExports(all)
     const connected = this.#connect(all, prepared, memory)
-    const report = typeof connected === "string"
-      ? (): InstanceReport => ({ ...nothing, native: connected, reason: connected })
-      : (): InstanceReport => ({ ...connected.report(), native: undefined })
+    const report = typeof connected === "string" ? nativeReport(connected) : countedReport(connected.counts)
     if (this.#bindings.length < MAXIMUM_INSTANCES) this.#bindings.push(report)
     return { exports, memory, report, close: () => typeof connected === "string" ? undefined : connected.close() }
   }

@@ -65,6 +65,10 @@ export interface NativeCalls {
   /** Bytes read, which may be fewer than asked for. */
   pread(fd: number, address: bigint, bytes: number, offset: number): number
   close(fd: number): number
+  /** A file descriptor that handles page faults of this process. */
+  userfaultfd(flags: number): number
+  /** `argument` is the address of the request's structure. */
+  ioctl(fd: number, request: bigint, argument: bigint): number
   /** Allows a thread (0: the calling one) the given CPUs only; false when the system refuses. */
   setAffinity(thread: number, cpus: ReadonlyArray<number>): boolean
   /** CPUs allowed to a thread (0: the calling one); `undefined` when the system refuses. */
@@ -80,6 +84,9 @@ export interface NativeCalls {
 /** Bytes of a CPU mask: room for 1,024 CPUs, as `cpu_set_t` of glibc. */
 const cpuMaskBytes = 128
 
+/** Number of the system call, which the C library has no function for: x64 has a table of its own. */
+const userfaultfdNumber = process.arch === "x64" ? 323n : 282n
+
 const mapFailed = 0xffff_ffff_ffff_ffffn
 
 const definitions = {
@@ -91,6 +98,8 @@ const definitions = {
   pwrite: { arguments: ["int32", "uint64", "uint64", "int64"], return: "int64" },
   pread: { arguments: ["int32", "uint64", "uint64", "int64"], return: "int64" },
   close: { arguments: ["int32"], return: "int32" },
+  syscall: { arguments: ["int64", "int64"], return: "int64" },
+  ioctl: { arguments: ["int32", "uint64", "uint64"], return: "int32" },
   sched_setaffinity: { arguments: ["int32", "uint64", "pointer"], return: "int32" },
   sched_getaffinity: { arguments: ["int32", "uint64", "pointer"], return: "int32" },
   sched_getcpu: { arguments: [], return: "int32" },
@@ -136,6 +145,8 @@ const bind = (ffi: typeof Ffi): NativeCalls => {
     pwrite: (fd, address, bytes, offset) => Number(functions.pwrite(fd, address, BigInt(bytes), BigInt(offset))),
     pread: (fd, address, bytes, offset) => Number(functions.pread(fd, address, BigInt(bytes), BigInt(offset))),
     close: (fd) => functions.close(fd),
+    userfaultfd: (flags) => Number(functions.syscall(userfaultfdNumber, BigInt(flags))),
+    ioctl: (fd, request, argument) => functions.ioctl(fd, request, argument),
     setAffinity: (thread, cpus) => {
       mask.fill(0)
       for (const cpu of cpus) mask[cpu >> 3] |= 1 << (cpu & 7)

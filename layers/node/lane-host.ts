@@ -8,8 +8,8 @@ import type * as Fs from "node:fs"
 import { isMainThread, type MessagePort, workerData } from "node:worker_threads"
 import * as Control from "../../src/lane/control.ts"
 import type { MemoryDescriptor } from "../../src/lane/lanes.ts"
-import { Ticket, TICKETS } from "../../src/plan/frame.ts"
 import { type LaneHost, type LaneLayout, laneMain, type LaneMessage } from "../../src/lane/runner.ts"
+import { Ticket, TICKETS } from "../../src/plan/frame.ts"
 import { Linux, withoutFfiWarning } from "./ffi.ts"
 
 /**

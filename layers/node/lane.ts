@@ -15,6 +15,7 @@ import type { JoinResult, LaneReport } from "../../src/lane/lanes.ts"
 import type { LaneMessage } from "../../src/lane/runner.ts"
 import { LANE_MARKER, type LaneData } from "./lane-host.ts"
 import { threadStatus, ThreadWatch } from "./liveness.ts"
+import { clock } from "./original.ts"
 
 /**
  * How a lane's thread is started and waited for.
@@ -78,7 +79,7 @@ export class Lane {
     this.#words = new Int32Array(control.buffer)
     this.#base = laneWord(index, 0)
     this.#spinMilliseconds = settings.spinMicroseconds / 1000
-    this.#deadline = performance.now() + settings.startMilliseconds
+    this.#deadline = clock.now() + settings.startMilliseconds
     this.#words[this.#base + Word.SPIN_US] = Math.min(settings.spinMicroseconds, 0x7fff_ffff)
     const { port1, port2 } = new MessageChannel()
     this.#port = port1
@@ -163,7 +164,7 @@ export class Lane {
   /** Looks at a thread that is starting: true when it has come up just now; one that is overdue is given up. */
   pollStart(): boolean {
     if (Atomics.load(this.#words, this.stateWord) === LaneState.STARTING) {
-      if (performance.now() > this.#deadline) this.fail("the thread did not come up in time")
+      if (clock.now() > this.#deadline) this.fail("the thread did not come up in time")
       return false
     }
     const startedAt = threadStatus(this.thread)?.startedAt
@@ -220,13 +221,13 @@ export class Lane {
     const expected = this.#sequence
     if (Atomics.load(words, done) === expected) return true
     if (this.#spinMilliseconds === 0) return false
-    const deadline = performance.now() + this.#spinMilliseconds
+    const deadline = clock.now() + this.#spinMilliseconds
     do {
       for (let poll = 0; poll < pollsPerLook; poll++) {
         if (Atomics.load(words, done) === expected) return true
         pause()
       }
-    } while (performance.now() < deadline)
+    } while (clock.now() < deadline)
     return false
   }
 

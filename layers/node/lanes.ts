@@ -15,6 +15,7 @@ import { probeNative } from "./ffi.ts"
 import { laneSource } from "./lane-host.ts"
 import { Lane } from "./lane.ts"
 import { canSeeThreads } from "./liveness.ts"
+import { clock } from "./original.ts"
 
 /**
  * What a group of lanes is made of.
@@ -180,10 +181,10 @@ export class NodeLanes implements LaneGroup {
 
   /** Blocks until every lane has come up or was given up, at most for a time; then {@link NodeLanes.ready}. */
   waitUntilReady(milliseconds: number): number {
-    const deadline = performance.now() + milliseconds
+    const deadline = clock.now() + milliseconds
     for (const lane of this.#lanes) {
-      while (this.ready() >= 0 && lane.state === "starting" && performance.now() < deadline) {
-        Atomics.wait(this.#words, lane.stateWord, 0, Math.max(1, Math.min(50, deadline - performance.now())))
+      while (this.ready() >= 0 && lane.state === "starting" && clock.now() < deadline) {
+        Atomics.wait(this.#words, lane.stateWord, 0, Math.max(1, Math.min(50, deadline - clock.now())))
       }
     }
     return this.ready()
@@ -348,7 +349,7 @@ export class NodeLanes implements LaneGroup {
     this.#attached.clear()
     let timer: ReturnType<typeof setTimeout> | undefined
     const deadline = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, this.#options.closeMilliseconds ?? 2_000)
+      timer = clock.setTimeout(resolve, this.#options.closeMilliseconds ?? 2_000)
     })
     await Promise.race([Promise.all(this.#lanes.map((lane) => lane.ended)), deadline])
     clearTimeout(timer)

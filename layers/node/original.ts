@@ -32,6 +32,17 @@ export const original = {
   customSections: Module?.customSections
 } as const
 
+const { performance, setTimeout } = globalThis
+
+/**
+ * The host's clock (milliseconds, never goes back) and timer, whatever a test has put in their place: with a clock that
+ * stands still a wait would never end.
+ *
+ * @category originals
+ * @since 0.1.0
+ */
+export const clock = { now: performance.now.bind(performance), setTimeout } as const
+
 /**
  * The exports object that the engine made for an instance. Throws what the engine throws for anything else.
  *

@@ -8,6 +8,7 @@ import type { prepare as Prepare } from "../../src/plan/prepare.ts"
 import type { Plan } from "../../src/plan/types.ts"
 import { applyPatch, type CacheEntry, encodeBundle, hash128, identityIn, sameBytes } from "./entry.ts"
 import { withIdentity } from "./identity.ts"
+import { clock } from "./original.ts"
 import { original } from "./original.ts"
 import { makePatch } from "./patch.ts"
 
@@ -98,7 +99,7 @@ export const nativeEntry = (refusal: string): CacheEntry => {
  * @since 0.1.0
  */
 export const prepareModule = (bytes: Uint8Array, { budgetMs, build, prepare }: PreparationOptions): Preparation => {
-  const now = (): number => performance.now()
+  const now = (): number => clock.now()
   const start = now()
   const { chunks, guard, guest, plan } = prepare(bytes, budgetMs === undefined ? {} : { budgetMs, now })
   const native = (refusal: string | undefined): Preparation => ({

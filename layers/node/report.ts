@@ -5,7 +5,7 @@
  */
 import * as Fs from "node:fs"
 import { isMainThread, threadId } from "node:worker_threads"
-import type { LoopReport } from "../../src/lane/attachment.ts"
+import type { LoopReport } from "../../src/lane/counts.ts"
 import type { EngineReport, InstanceReport } from "./engine.ts"
 import type { PreparationSummary } from "./preparation.ts"
 import { reportText } from "./report-text.ts"

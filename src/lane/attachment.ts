@@ -6,29 +6,11 @@
 import { NEVER, tableName, thresholdName } from "../plan/hidden.ts"
 import type { Prepared } from "../plan/prepare.ts"
 import type { PlannedLoop } from "../plan/types.ts"
+import { InstanceCounts } from "./counts.ts"
 import type { Dispatcher, DispatcherHost } from "./dispatcher.ts"
 import type { MappedMemory } from "./lanes.ts"
 import type { Policy } from "./monitor.ts"
 import { ProfitMonitor } from "./monitor.ts"
-
-/**
- * Counts of one planned loop.
- *
- * @category models
- * @since 0.1.0
- */
-export interface LoopReport {
-  readonly plan: number
-  readonly functionIndex: number
-  readonly functionName: string | undefined
-  readonly offset: number
-  readonly dispatches: number
-  readonly iterations: number
-  readonly aborts: number
-  readonly declined: Readonly<Record<string, number>>
-  /** Nanoseconds of a unit of work on one thread, as measured. */
-  readonly nsPerUnit: number | undefined
-}
 
 /**
  * State of one planned loop of an instance.
@@ -44,15 +26,12 @@ export interface LoopState {
   readonly slot: number
   module: WebAssembly.Module | undefined
   run: ((ticket: number, piece: number, out: number) => void) | undefined
-  dispatches: number
-  iterations: number
-  aborts: number
+  readonly counts: InstanceCounts["loops"][number]
   impatience: number
   /** Threshold to go back to when a suspension ends. */
   resumeAt: number
   /** True when the chunk module could not be made. */
   unusable: boolean
-  readonly declined: Record<string, number>
 }
 
 /** Declined executions in a row after which the guest's own test is made stricter. */
@@ -78,8 +57,7 @@ export class Attachment {
   readonly #memory: WebAssembly.Memory
   readonly #host: DispatcherHost
   readonly #states: Array<LoopState>
-  #lanesUsed = 0
-  #reason: string | undefined
+  readonly counts: InstanceCounts
   #closed = false
 
   /** `exports` are those of a patched instance, hidden ones included; `memory` is its memory 0. */
@@ -97,7 +75,8 @@ export class Attachment {
     this.mapped = mapped
     const table = exports[tableName] as WebAssembly.Table
     const loops = prepared.plan.loops.filter((loop): loop is PlannedLoop => loop._tag === "planned")
-    this.#states = loops.map((loop) => ({
+    this.counts = new InstanceCounts(loops)
+    this.#states = loops.map((loop, k) => ({
       loop,
       monitor: new ProfitMonitor(policy),
       threshold: exports[thresholdName(loop.index)] as WebAssembly.Global,
@@ -105,13 +84,10 @@ export class Attachment {
       slot: ++lastSlot,
       module: undefined,
       run: undefined,
-      dispatches: 0,
-      iterations: 0,
-      aborts: 0,
+      counts: this.counts.loops[k],
       impatience: 0,
       resumeAt: 0,
-      unusable: false,
-      declined: {}
+      unusable: false
     }))
     const guard = host.instantiate(host.compile(prepared.guard!, false), {
       folio: {
@@ -141,7 +117,7 @@ export class Attachment {
       if (evidence < this.#memory.buffer.byteLength * ADOPTION_NS_PER_BYTE) return false
     }
     if (mapped.ensure()) return true
-    this.#reason = mapped.reason
+    this.counts.unmapped = mapped.reason
     return false
   }
 
@@ -165,8 +141,9 @@ export class Attachment {
 
   /** Notes why an execution stays native; after a few in a row the guest's own test gets stricter. */
   decline(state: LoopState, why: string, iterations: number): number {
-    state.declined[why] = (state.declined[why] ?? 0) + 1
-    this.#reason = why
+    const { declined } = state.counts
+    state.counts.declined = { ...declined, [why]: (declined[why] ?? 0) + 1 }
+    this.counts.reason = why
     if (why === "compile") state.threshold.value = NEVER
     else if (why === "no-lanes" || why === "suspended") this.hold(state)
     else if (why === "small" && ++state.impatience >= PATIENCE) {
@@ -187,7 +164,8 @@ export class Attachment {
 
   /** Notes how many participants worked on a dispatch. */
   used(participants: number): void {
-    this.#lanesUsed = Math.max(this.#lanesUsed, participants)
+    this.counts.lanesUsed = Math.max(this.counts.lanesUsed, participants)
+    this.counts.rung = this.mapped.rung
   }
 
   /** Makes the instance run natively from now on. */
@@ -198,50 +176,6 @@ export class Attachment {
     for (const state of this.#states) state.threshold.value = NEVER
     this.#dispatcher.lanes.unload(this.#states.map((state) => state.slot), [this.mapped.id])
   }
-
-  /** Counts so far. */
-  report(): AttachmentReport {
-    const sum = (pick: (state: LoopState) => number): number => this.#states.reduce((n, s) => n + pick(s), 0)
-    return {
-      dispatches: sum((s) => s.dispatches),
-      iterations: sum((s) => s.iterations),
-      aborts: sum((s) => s.aborts),
-      lanesUsed: this.#lanesUsed,
-      rung: this.#lanesUsed === 0 ? undefined : this.mapped.rung,
-      unmapped: this.mapped.reason,
-      reason: this.#reason,
-      loops: this.#states.map(({ aborts, declined, dispatches, iterations, loop, monitor }) => ({
-        plan: loop.index,
-        functionIndex: loop.functionIndex,
-        functionName: loop.functionName,
-        offset: loop.offset,
-        dispatches,
-        iterations,
-        aborts,
-        declined,
-        nsPerUnit: monitor.serialNs
-      }))
-    }
-  }
-}
-
-/**
- * Counts of one instance.
- *
- * @category models
- * @since 0.1.0
- */
-export interface AttachmentReport {
-  readonly dispatches: number
-  readonly iterations: number
-  readonly aborts: number
-  /** Most participants of one dispatch, the owner included; 0 before the first. */
-  readonly lanesUsed: number
-  readonly rung: MappedMemory["rung"] | undefined
-  readonly unmapped: string | undefined
-  /** The newest reason why an execution stayed native. */
-  readonly reason: string | undefined
-  readonly loops: ReadonlyArray<LoopReport>
 }
 
 /** Distance below which a loop cannot reach the least work even at a generous guess (1 ns an instruction). */

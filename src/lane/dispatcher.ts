@@ -230,13 +230,14 @@ export class Dispatcher {
       if (!abortable || this.#lost) throw this.#lose(loop)
       this.#undo(loop, attachment.bytes())
       restoreFixed?.(attachment.bytes())
-      state.aborts++
+      state.counts.aborts++
       monitor.suspend(end)
       attachment.hold(state)
       return 0
     }
-    state.dispatches++
-    state.iterations += iterations
+    state.counts.dispatches++
+    state.counts.iterations += iterations
+    state.counts.nsPerUnit = monitor.serialNs
     state.impatience = 0
     attachment.used(worked)
     if (!early) monitor.handedOut(work, (end - start) * 1e6, end)

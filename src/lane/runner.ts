@@ -167,7 +167,7 @@ export const laneMain = (host: LaneHost, layout: LaneLayout): void => {
   /** Takes pieces of a ticket (`START`) until none is left. */
   const runPieces = (kernel: { readonly memory: number; readonly run: (...at: Array<number>) => void }): number => {
     const start = words[base + Word.START]
-    const isTicket = start >= layout.TICKETS && start < 65536
+    const isTicket = start >= layout.TICKETS && start < 65536 && (start & 63) === 0
     const memory = memories.get(kernel.memory)!
     // Without pages of its own the lane takes no piece: the others do.
     if (isTicket && !switchWindows(memory, start, false)) {

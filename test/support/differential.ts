@@ -247,7 +247,7 @@ export class Apart {
 
   /** Loop executions that ran apart so far, and those that were undone. */
   counts(): { readonly dispatches: number; readonly aborts: number } {
-    const { aborts, dispatches } = this.attachment.report()
+    const { aborts, dispatches } = this.attachment.counts.report()
     return { aborts, dispatches }
   }
 }

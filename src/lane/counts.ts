@@ -1,0 +1,91 @@
+/**
+ * Counts of one instance: plain data that outlives it, so that a report needs not keep the instance alive.
+ *
+ * @since 0.1.0
+ */
+import type { PlannedLoop } from "../plan/types.ts"
+import type { Rung } from "./lanes.ts"
+
+/**
+ * Counts of one planned loop.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface LoopReport {
+  readonly plan: number
+  readonly functionIndex: number
+  readonly functionName: string | undefined
+  readonly offset: number
+  readonly dispatches: number
+  readonly iterations: number
+  readonly aborts: number
+  /** Executions that stayed native, by reason. */
+  readonly declined: Readonly<Record<string, number>>
+  /** Nanoseconds of a unit of work on one thread, as measured. */
+  readonly nsPerUnit: number | undefined
+}
+
+/**
+ * Counts of one instance.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface AttachmentReport {
+  readonly dispatches: number
+  readonly iterations: number
+  readonly aborts: number
+  /** Most participants of one dispatch, the owner included; 0 before the first. */
+  readonly lanesUsed: number
+  readonly rung: Rung | undefined
+  /** Why lanes cannot see the memory. */
+  readonly unmapped: string | undefined
+  /** The newest reason why an execution stayed native. */
+  readonly reason: string | undefined
+  readonly loops: ReadonlyArray<LoopReport>
+}
+
+/**
+ * Counts that grow.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class InstanceCounts {
+  readonly loops: ReadonlyArray<{ -readonly [Key in keyof LoopReport]: LoopReport[Key] }>
+  lanesUsed = 0
+  rung: Rung | undefined
+  unmapped: string | undefined
+  reason: string | undefined
+
+  constructor(loops: ReadonlyArray<PlannedLoop>) {
+    this.loops = loops.map(({ functionIndex, functionName, index, offset }) => ({
+      plan: index,
+      functionIndex,
+      functionName,
+      offset,
+      dispatches: 0,
+      iterations: 0,
+      aborts: 0,
+      declined: {},
+      nsPerUnit: undefined
+    }))
+  }
+
+  /** Counts so far. */
+  report(): AttachmentReport {
+    const { lanesUsed, loops, reason, rung, unmapped } = this
+    const sum = (pick: (loop: LoopReport) => number): number => loops.reduce((n, loop) => n + pick(loop), 0)
+    return {
+      dispatches: sum((loop) => loop.dispatches),
+      iterations: sum((loop) => loop.iterations),
+      aborts: sum((loop) => loop.aborts),
+      lanesUsed,
+      rung,
+      unmapped,
+      reason,
+      loops: loops.map((loop) => ({ ...loop, declined: { ...loop.declined } }))
+    }
+  }
+}
