@@ -15,11 +15,22 @@ import {
   type Image,
   type MemoryImage,
   PAGE_BYTES,
+  pageContent,
   sameBytes,
   type TableImage,
   zeroPage
 } from "./model.ts"
-import { dropSegments, functionOf, globalOf, memoryOf, reaches, readGlobals, tableOf, writeGlobals } from "./reach.ts"
+import {
+  checkDrops,
+  dropSegments,
+  functionOf,
+  globalOf,
+  memoryOf,
+  reaches,
+  readGlobals,
+  tableOf,
+  writeGlobals
+} from "./reach.ts"
 
 /**
  * How an image is applied.
@@ -193,9 +204,11 @@ export type PageWriter = (memory: WebAssembly.Memory, image: MemoryImage, index:
  */
 export const copyPages: PageWriter = ({ buffer }, { delta }) => {
   const memory = new Uint8Array(buffer)
-  for (const { bytes, page } of delta) {
-    if (bytes === undefined) memory.fill(0, page * PAGE_BYTES, (page + 1) * PAGE_BYTES)
-    else memory.set(bytes, page * PAGE_BYTES)
+  for (const entry of delta) {
+    const bytes = pageContent(entry)
+    const at = entry.page * PAGE_BYTES
+    if (bytes === undefined) memory.fill(0, at, at + PAGE_BYTES)
+    else memory.set(bytes, at)
   }
 }
 
@@ -224,6 +237,7 @@ export const checkTarget = (
   }
   checkImports(m, exports, image)
   if (memoryOnly === true) return
+  checkDrops(exports, image.dropped)
   const changed = changedState(m, image)
   for (const { index } of changed.globals) {
     if (reaches(m, exports, "global", index)) continue

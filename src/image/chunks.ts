@@ -13,12 +13,11 @@
  * @since 0.1.0
  */
 import type { WasmModule } from "../binary/module.ts"
-import { applyImage, type ApplyOptions, checkTarget } from "./apply.ts"
+import { applyImage, type ApplyOptions, checkTarget, growMemory } from "./apply.ts"
 import { checkPage, decodeIndex, encodeIndex, storedPages } from "./format.ts"
 import { Mismatch } from "./mismatch.ts"
-import { type Image, PAGE_BYTES } from "./model.ts"
+import { type Image, isZeroPage, PAGE_BYTES, pageContent } from "./model.ts"
 import { memoryOf } from "./reach.ts"
-import { growMemory } from "./apply.ts"
 
 /** Pages of a file: 4 MiB. @category constants @since 0.1.0 */
 export const PAGES_PER_CHUNK = 64
@@ -41,7 +40,7 @@ export const chunkImage = (image: Image): ReadonlyMap<string, Uint8Array<ArrayBu
   for (let first = 0; first < pages.length; first += PAGES_PER_CHUNK) {
     const group = pages.slice(first, first + PAGES_PER_CHUNK)
     const bytes = new Uint8Array(group.length * PAGE_BYTES)
-    for (const [at, page] of group.entries()) bytes.set(page.bytes!, at * PAGE_BYTES)
+    for (const [at, page] of group.entries()) bytes.set(pageContent(page)!, at * PAGE_BYTES)
     files.set(chunkName(first / PAGES_PER_CHUNK), bytes)
   }
   return files
@@ -66,7 +65,8 @@ export interface LoadOptions extends ApplyOptions {
   readonly inFlight?: number | undefined
 }
 
-const view = (bytes: ArrayBuffer | Uint8Array): Uint8Array => bytes instanceof Uint8Array ? bytes : new Uint8Array(bytes)
+const view = (bytes: ArrayBuffer | Uint8Array): Uint8Array =>
+  bytes instanceof Uint8Array ? bytes : new Uint8Array(bytes)
 
 /**
  * Reads the index of a chunked image. The pages' bytes are still to come.
@@ -131,8 +131,8 @@ export const loadChunks = async (
   if (failed !== undefined) throw failed.reason
   // The pages with bytes are there already; pages of zeros, repairs, globals and tables are as with any image.
   applyImage(m, exports, index, options, ({ buffer }, { delta }) => {
-    for (const { hash, page } of delta) {
-      if (hash === "") new Uint8Array(buffer).fill(0, page * PAGE_BYTES, (page + 1) * PAGE_BYTES)
+    for (const { page } of delta.filter(isZeroPage)) {
+      new Uint8Array(buffer).fill(0, page * PAGE_BYTES, (page + 1) * PAGE_BYTES)
     }
   })
 }

@@ -6,7 +6,7 @@
 import type { WasmModule } from "../binary/module.ts"
 import { importedGlobals, memoryBaselines } from "./baseline.ts"
 import { Mismatch } from "./mismatch.ts"
-import { type Image, sameBytes, zeroPage } from "./model.ts"
+import { type Image, pageContent, sameBytes, zeroPage } from "./model.ts"
 
 /**
  * The pages of each memory that are not all zero, by page number.
@@ -24,9 +24,10 @@ export const memoryContents = (m: WasmModule, image: Image): ReadonlyArray<Reado
     )
   }
   return memoryBaselines(m, importedGlobals(m, image.globals)).map((pages, index) => {
-    for (const { bytes, page } of image.memories[index].delta) {
-      if (bytes === undefined) pages.delete(page)
-      else pages.set(page, bytes)
+    for (const entry of image.memories[index].delta) {
+      const bytes = pageContent(entry)
+      if (bytes === undefined) pages.delete(entry.page)
+      else pages.set(entry.page, bytes)
     }
     for (const [page, bytes] of pages) if (sameBytes(bytes, zeroPage)) pages.delete(page)
     return pages

@@ -24,7 +24,16 @@ import { ByteWriter } from "../binary/writer.ts"
 import type { BitsType } from "../wire/values.ts"
 import { hash128 } from "./hash.ts"
 import { Mismatch } from "./mismatch.ts"
-import { type DeltaPage, type GlobalImage, type Image, type MemoryImage, PAGE_BYTES, type TableImage } from "./model.ts"
+import {
+  type DeltaPage,
+  type GlobalImage,
+  type Image,
+  isZeroPage,
+  type MemoryImage,
+  PAGE_BYTES,
+  pageContent,
+  type TableImage
+} from "./model.ts"
 
 /** Version of the format. @category constants @since 0.1.0 */
 export const FORMAT_VERSION = 1
@@ -57,9 +66,9 @@ const writeRecord = (image: Image): ByteWriter => {
   out.u32(image.memories.length)
   for (const { delta, pages } of image.memories) {
     out.u32(pages).u32(delta.length)
-    for (const { bytes, hash, page } of delta) {
-      out.u32(page).u8(bytes === undefined ? 0 : 1)
-      if (bytes !== undefined) out.bytes(bytesOfHash(hash))
+    for (const entry of delta) {
+      out.u32(entry.page).u8(isZeroPage(entry) ? 0 : 1)
+      if (!isZeroPage(entry)) out.bytes(bytesOfHash(entry.hash))
     }
   }
   out.u32(image.globals.length)
@@ -80,9 +89,7 @@ const writeRecord = (image: Image): ByteWriter => {
 
 /** The pages with bytes of all memories, in the order of the file. @category inspecting @since 0.1.0 */
 export const storedPages = (image: Image): ReadonlyArray<DeltaPage & { readonly memory: number }> =>
-  image.memories.flatMap(({ delta }, memory) =>
-    delta.flatMap((page) => page.bytes === undefined && page.hash === "" ? [] : [{ ...page, memory }])
-  )
+  image.memories.flatMap(({ delta }, memory) => delta.flatMap((page) => isZeroPage(page) ? [] : [{ ...page, memory }]))
 
 /**
  * The index of an image: its file without the pages.
@@ -111,7 +118,7 @@ export const encodeImage = (image: Image): Uint8Array<ArrayBuffer> => {
   const pages = storedPages(image)
   const out = new Uint8Array(index.length + pages.length * PAGE_BYTES)
   out.set(index)
-  for (const [at, { bytes }] of pages.entries()) out.set(bytes!, index.length + at * PAGE_BYTES)
+  for (const [at, page] of pages.entries()) out.set(pageContent(page)!, index.length + at * PAGE_BYTES)
   return out
 }
 

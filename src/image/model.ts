@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import type { BitsType } from "../wire/values.ts"
+import { Mismatch } from "./mismatch.ts"
 
 /**
  * Bytes of a page of memory, the unit in which an image holds it.
@@ -21,10 +22,24 @@ export const PAGE_BYTES = 65536
  */
 export interface DeltaPage {
   readonly page: number
-  /** Undefined: every byte is zero, where the module's own memory has others. */
+  /** Undefined for a page of zeros, and in an index, whose pages lie elsewhere. */
   readonly bytes: Uint8Array | undefined
-  /** {@link hash128} of the bytes; empty for a page of zeros. */
+  /** `hash128` of the bytes; empty for a page of zeros, where the module's own memory has others. */
   readonly hash: string
+}
+
+/** Whether every byte of the page is zero. @category inspecting @since 0.1.0 */
+export const isZeroPage = ({ hash }: DeltaPage): boolean => hash === ""
+
+/**
+ * The bytes of a page; undefined for one of zeros. Throws a `Mismatch` for a page of an index alone.
+ *
+ * @category reading
+ * @since 0.1.0
+ */
+export const pageContent = (page: DeltaPage): Uint8Array | undefined => {
+  if (page.bytes !== undefined || isZeroPage(page)) return page.bytes
+  throw new Mismatch("truncated", `page ${page.page}`, "its bytes are not at hand", "Read the whole image.")
 }
 
 /**

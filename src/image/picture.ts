@@ -5,7 +5,7 @@
  */
 import type { WasmModule } from "../binary/module.ts"
 import { importedGlobals, memoryBaselines } from "./baseline.ts"
-import type { Image } from "./model.ts"
+import { type Image, isZeroPage } from "./model.ts"
 
 /**
  * What a page is: all zero, the module's own, one of the image, or one that differs between two images.
@@ -43,7 +43,7 @@ export const pageKinds = (
   const born = memoryBaselines(m, importedGlobals(m, image.globals))
   return image.memories.map(({ delta, pages }, memory) => {
     const kinds = Array.from({ length: pages }, (_, page): PageKind => born[memory].has(page) ? "module" : "zero")
-    for (const { bytes, hash, page } of delta) kinds[page] = bytes === undefined && hash === "" ? "zero" : "image"
+    for (const entry of delta) kinds[entry.page] = isZeroPage(entry) ? "zero" : "image"
     for (const page of differing[memory] ?? []) kinds[page] = "differs"
     return kinds
   })

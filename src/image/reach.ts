@@ -155,14 +155,6 @@ export const writeGlobals = (
   void new WebAssembly.Instance(new WebAssembly.Module(bytes), { folio })
 }
 
-const segmentsUnknown = (kind: string, index: number): Mismatch =>
-  new Mismatch(
-    "segment",
-    `${kind} segment ${index}`,
-    "whether it was dropped cannot be seen from outside",
-    "Instantiate the module that `instrument` returns."
-  )
-
 /**
  * The passive segments that were dropped.
  *
@@ -173,7 +165,14 @@ export const readDropped = (m: WasmModule, exports: WebAssembly.Exports): Droppe
   const { data, elements } = droppable(m)
   const dropped = (part: "data" | "element", index: number): boolean => {
     const probe = exports[hiddenName(part, index)] as (() => void) | undefined
-    if (probe === undefined) throw segmentsUnknown(part, index)
+    if (probe === undefined) {
+      throw new Mismatch(
+        "segment",
+        `${part} segment ${index}`,
+        "whether it was dropped cannot be seen from outside",
+        "Instantiate the module that `instrument` returns."
+      )
+    }
     try {
       probe()
       return false
@@ -187,18 +186,28 @@ export const readDropped = (m: WasmModule, exports: WebAssembly.Exports): Droppe
   }
 }
 
-/**
- * Drops segments.
- *
- * @category access
- * @since 0.1.0
- */
+const dropOf = (exports: WebAssembly.Exports, part: "data" | "element", index: number): () => void => {
+  const drop = exports[hiddenName(`drop-${part}`, index)] as (() => void) | undefined
+  if (drop !== undefined) return drop
+  throw new Mismatch(
+    "segment",
+    `${part} segment ${index}`,
+    "the image has it dropped, and the instance gives no way to do that",
+    "Instantiate the module that `instrument` returns, or bake the image into the module."
+  )
+}
+
+const dropsOf = (exports: WebAssembly.Exports, dropped: DroppedSegments): ReadonlyArray<() => void> => [
+  ...dropped.data.map((index) => dropOf(exports, "data", index)),
+  ...dropped.elements.map((index) => dropOf(exports, "element", index))
+]
+
+/** Throws a `Mismatch` where a segment cannot be dropped. @category access @since 0.1.0 */
+export const checkDrops = (exports: WebAssembly.Exports, dropped: DroppedSegments): void => {
+  dropsOf(exports, dropped)
+}
+
+/** Drops segments. @category access @since 0.1.0 */
 export const dropSegments = (exports: WebAssembly.Exports, dropped: DroppedSegments): void => {
-  for (const [part, indices] of [["data", dropped.data], ["element", dropped.elements]] as const) {
-    for (const index of indices) {
-      const drop = exports[hiddenName(`drop-${part}`, index)] as (() => void) | undefined
-      if (drop === undefined) throw segmentsUnknown(part, index)
-      drop()
-    }
-  }
+  for (const drop of dropsOf(exports, dropped)) drop()
 }

@@ -128,7 +128,9 @@ const outsideOf = (a: Image, b: Image): ReadonlyArray<string> => [
       : [`memory ${index}: ${pages} pages and ${b.memories[index].pages}`]
   ),
   ...a.globals.flatMap(({ bits, index }, at) =>
-    b.globals[at]?.bits === bits ? [] : [`global ${index}: 0x${bits.toString(16)} and 0x${b.globals[at]?.bits.toString(16)}`]
+    b.globals[at]?.bits === bits
+      ? []
+      : [`global ${index}: 0x${bits.toString(16)} and 0x${b.globals[at]?.bits.toString(16)}`]
   ),
   ...a.tables.flatMap(({ index, slots }, at) =>
     slots.length === b.tables[at]?.slots.length && slots.every((slot, place) => slot === b.tables[at].slots[place])
