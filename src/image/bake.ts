@@ -24,6 +24,7 @@ import { ByteWriter } from "../binary/writer.ts"
 import { changedState } from "./apply.ts"
 import { importedGlobals, initialTable } from "./baseline.ts"
 import { memoryContents } from "./content.ts"
+import { readNames, writeNames } from "./format.ts"
 import { Mismatch } from "./mismatch.ts"
 import type { Image, TableImage } from "./model.ts"
 import { writeConstant } from "./reach.ts"
@@ -194,12 +195,14 @@ export const bakeModule = (original: WasmModule, image: Image): Uint8Array<Array
   const memoryLimits = new Map<number, Limits>(
     image.memories.map(({ pages }, index) => [index, { ...original.memories[index], min: pages }])
   )
-  const note = new ByteWriter().name(image.module).name(image.fingerprint).finish()
+  const note = new ByteWriter().name(image.module).name(image.fingerprint)
+  writeNames(note, image.renew)
+  writeNames(note, image.rebind)
   const m = decodeModule(emitModule(original, {
     memoryLimits,
     types: body === undefined ? [] : [{ params: [], results: [] }],
     functions: body === undefined ? [] : [{ typeIndex: original.types.length, body }],
-    customs: [{ name: BAKED_SECTION, data: note }]
+    customs: [{ name: BAKED_SECTION, data: note.finish() }]
   }))
   const edits = new Map<number, ByteWriter | undefined>()
   if (m.sections.some(({ id }) => id === SectionId.global)) edits.set(SectionId.global, globalSection(m, image))
@@ -213,14 +216,22 @@ export const bakeModule = (original: WasmModule, image: Image): Uint8Array<Array
 }
 
 /**
- * What a baked module says of the image in it; undefined for a module that is not baked.
+ * What a baked module says of the image in it: what it is for and what its user must do.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type BakedNote = Pick<Image, "module" | "fingerprint" | "renew" | "rebind">
+
+/**
+ * The note in a baked module; undefined for a module that is not baked.
  *
  * @category inspecting
  * @since 0.1.0
  */
-export const bakedFrom = (m: WasmModule): { readonly module: string; readonly fingerprint: string } | undefined => {
+export const bakedFrom = (m: WasmModule): BakedNote | undefined => {
   const section = m.sections.find(({ id, name }) => id === SectionId.custom && name === BAKED_SECTION)
   if (section === undefined) return undefined
   const reader = new ByteReader(m.bytes, section.start, section.end)
-  return { module: reader.name(), fingerprint: reader.name() }
+  return { module: reader.name(), fingerprint: reader.name(), renew: readNames(reader), rebind: readNames(reader) }
 }

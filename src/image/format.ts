@@ -55,7 +55,8 @@ const writeList = (out: ByteWriter, list: ReadonlyArray<number>): void => {
   for (const item of list) out.u32(item)
 }
 
-const writeNames = (out: ByteWriter, names: ReadonlyArray<string>): void => {
+/** Writes a list of names. @category encoding @since 0.1.0 */
+export const writeNames = (out: ByteWriter, names: ReadonlyArray<string>): void => {
   out.u32(names.length)
   for (const name of names) out.name(name)
 }
@@ -127,7 +128,9 @@ const rebuild = "Make the image again, or fetch the whole file."
 const truncated = (bytes: number, wanted: number): Mismatch =>
   new Mismatch("truncated", `byte ${bytes}`, `the file ends here, ${wanted} bytes were expected`, rebuild)
 
-const readNames = (reader: ByteReader): Array<string> => Array.from({ length: reader.count() }, () => reader.name())
+/** Reads a list of names. @category decoding @since 0.1.0 */
+export const readNames = (reader: ByteReader): Array<string> =>
+  Array.from({ length: reader.count() }, () => reader.name())
 
 const readList = (reader: ByteReader): Array<number> => Array.from({ length: reader.count() }, () => reader.u32())
 

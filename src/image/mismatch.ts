@@ -7,7 +7,7 @@
 /**
  * What does not fit:
  *
- * - about the file: `truncated`, `malformed`, `version`, `corrupt` (bytes differ from their hash)
+ * - about the file: `unreadable`, `truncated`, `malformed`, `version`, `corrupt` (bytes differ from their hash)
  * - about what it is for: `module` (made from another module), `fingerprint`
  * - about the target: `no-memory`, `maximum` (larger than the memory or table may become), `larger` (the target is larger
  *   than the image already), `import` (an immutable imported global has another value), `baked`
@@ -19,6 +19,7 @@
  * @since 0.1.0
  */
 export type MismatchCode =
+  | "unreadable"
   | "truncated"
   | "malformed"
   | "version"

@@ -112,7 +112,7 @@ const hookOf = (hooks: Readonly<Record<string, ReplayHook>> | undefined, name: s
  * @category replaying
  * @since 0.1.0
  */
-export const checkHooks = (image: Image, hooks: ReplayHooks): void => {
+export const checkHooks = (image: Pick<Image, "renew" | "rebind">, hooks: ReplayHooks): void => {
   for (const name of image.renew) {
     if (hookOf(hooks.renewed, name) !== undefined) continue
     throw new Mismatch("renewal", `"${name}"`, "nothing renews it", `Pass a hook "${name}" in \`renewed\`.`)
@@ -129,7 +129,11 @@ export const checkHooks = (image: Image, hooks: ReplayHooks): void => {
  * @category replaying
  * @since 0.1.0
  */
-export const runHooks = (exports: WebAssembly.Exports, image: Image, hooks: ReplayHooks): void => {
+export const runHooks = (
+  exports: WebAssembly.Exports,
+  image: Pick<Image, "renew" | "rebind">,
+  hooks: ReplayHooks
+): void => {
   const objection = hooks.captured?.(exports)
   if (objection !== undefined) {
     throw new Mismatch("replay", "the restored state", objection, "Boot without the image and make a new one.")

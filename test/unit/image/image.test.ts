@@ -240,7 +240,12 @@ describe("bakeModule", () => {
     assert.isTrue(bytesOf(born).equals(bytesOf(exports)))
     assert.deepStrictEqual(observe(born), observe(exports))
     assert.deepStrictEqual(checkBaked(decoded, decodeModule(baked), image), [])
-    assert.deepStrictEqual(bakedFrom(decodeModule(baked)), { module: options.module, fingerprint: "test 1" })
+    assert.deepStrictEqual(bakedFrom(decodeModule(baked)), {
+      module: options.module,
+      fingerprint: "test 1",
+      renew: [],
+      rebind: []
+    })
     assert.deepStrictEqual(bakeModule(decoded, image), baked)
   })
 
