@@ -99,6 +99,12 @@ const values = (choices: Choices, countings: ReadonlyArray<Counting>): Values =>
     r: choices.weighted([[3, 1], [1, 3], [1, 0]])
   }
   if (fromV !== undefined) {
+    if ((fromV.step as number) < 0 && fromV.relation.startsWith("l")) {
+      // Downwards below zero: an unsigned bound ends that, too.
+      const start = choices.pick(TAME_COUNTS)
+      const limit = choices.pick([start + 1, start + 1, start, start + 100, 2 ** 31, -1, -3, -4]) | 0
+      return { ...plain, v: start, n: limit }
+    }
     // Counts that cross a border: start and limit are close together, wherever they are.
     const distance = choices.pick(TAME_COUNTS) * Math.abs(fromV.step as number)
     const limit = choices.pick([100, 100, 2 ** 31, 2 ** 31 - 1, 2 ** 30, 2 ** 32 - 1, 2 ** 32 - 5, 5]) | 0

@@ -153,6 +153,15 @@ const countings: ReadonlyArray<readonly [weight: number, make: (choices: Choices
   }],
   [1, (choices) => ({
     counter: "i",
+    start: "v",
+    step: choices.pick([-1, -1, -3]),
+    relation: choices.pick(["lt_u", "le_u"]),
+    limit: "n",
+    advanced: choices.chance(0.6),
+    test: choices.pick(["bottom", "top"])
+  })],
+  [1, (choices) => ({
+    counter: "i",
     start: 0,
     step: "s",
     relation: relationFor(choices, "s"),
@@ -214,7 +223,8 @@ const RARE_KINDS: ReadonlyArray<readonly [weight: number, kind: StatementKind]> 
 /** A way to count, with a second bound where the first may come late. */
 export const chooseCounting = (choices: Choices): Counting => {
   const counting = choices.weighted(countings)(choices)
-  return { ...counting, fuel: counting.limit === "loaded" || choices.chance(0.08) ? 100 + choices.below(400) : undefined }
+  const fuel = choices.chance(0.3) ? 4 + choices.below(60) : 100 + choices.below(400)
+  return { ...counting, fuel: counting.limit === "loaded" || choices.chance(0.12) ? fuel : undefined }
 }
 
 const COUNTERS: Readonly<Record<Counter, LocalName>> = { i: "i", wide: "wide", pointer: "q", countdown: "n" }

@@ -38,7 +38,9 @@ const TYPE_BYTE = { i32: 0x7f, i64: 0x7e, f32: 0x7d, f64: 0x7c, v128: 0x7b, ref:
 /** The imported function, then helpers: `(address, value) → value`. */
 const HOST = 0
 const HELPERS = [1, 2, 3, 4]
-const FIRST = HOST + 1 + HELPERS.length
+
+/** Index of the first generated function. @category constants @since 0.1.0 */
+export const FIRST_FUNCTION = HOST + 1 + HELPERS.length
 
 /** Stores and loads; a loop; a division that may trap; a frame on the stack. */
 const helperBodies = (): ReadonlyArray<Uint8Array> => {
@@ -103,7 +105,7 @@ const emitFunction = (
     body.open(0x04)
     for (const name of ["a", "b", "c", "d"] as const) body.get(name).i32(choices.pick([0, 4, 1024])).op(0x6a)
     body.get("n").get("m").get("s").get("v").get("k").get("r").i32(1).op(0x6b)
-    body.call(FIRST + index).get("sum").op(0x73).set("sum").end()
+    body.call(FIRST_FUNCTION + index).get("sum").op(0x73).set("sum").end()
   }
   body.get("sum").get("other").op(0x73)
   return { code: functionBody(LOCAL_TYPES, body.code), countings }
@@ -140,7 +142,7 @@ export const generateModule = (
   out.section(6, globals)
   const exports = new ByteWriter().u32(1 + count + 3 + OUT_TYPES.length)
   exports.name("memory").u8(2).u32(0)
-  functions.forEach((_, k) => exports.name(`f${k}`).u8(0).u32(FIRST + k))
+  functions.forEach((_, k) => exports.name(`f${k}`).u8(0).u32(FIRST_FUNCTION + k))
   exports.name("mutable").u8(3).u32(GLOBALS.mutable).name("wide").u8(3).u32(GLOBALS.wide)
   exports.name("stack").u8(3).u32(GLOBALS.stack)
   OUT_TYPES.forEach((_, k) => exports.name(`out${k}`).u8(3).u32(GLOBALS.out + k))

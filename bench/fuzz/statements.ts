@@ -165,8 +165,16 @@ const inner = (body: Body, choices: Choices, place: Place, name: string): void =
   ])
   const within = inside(place, new Set(place.scope.written))
   const scope: Scope = { ...within.scope, inner: true }
-  const statements = (): void => {
+  const statements = (out: Label | undefined): void => {
     block(body, choices.of("body"), { ...within, scope, again: undefined }, `${name}.body`)
+    if (out !== undefined && choices.chance(0.2)) {
+      // A second test, counted or by data.
+      if (choices.chance(0.6)) body.get("j").get(choices.pick(["v", "s"])).op(choices.pick([0x4e, 0x4f])).brIf(out)
+      else {
+        value(body, choices, scope, "i32", 1)
+        body.i32(15).op(0x71, 0x45).brIf(out)
+      }
+    }
     if (choices.chance(0.35)) body.get("p").i32(choices.pick([1, 4, 4, 8])).op(0x6a).set("p")
   }
   body.i32(0).set("j")
@@ -176,11 +184,11 @@ const inner = (body: Body, choices: Choices, place: Place, name: string): void =
     body.get("j")
     limit()
     body.op(choices.pick([0x4e, 0x4e, 0x4f])).brIf(out)
-    statements()
+    statements(out)
     body.get("j").i32(1).op(0x6a).set("j").br(loop).end().end()
   } else {
     const loop = body.open(0x03)
-    statements()
+    statements(undefined)
     body.get("j").i32(1).op(0x6a).tee("j")
     limit()
     body.op(0x48).brIf(loop).end()

@@ -81,7 +81,11 @@ export class Guest {
   readonly #effects: Array<string> = []
 
   /** Instantiates with logging stand-ins for imported functions and fresh memories, tables and globals. */
-  constructor(module: WebAssembly.Module, provide: (guest: Guest) => WebAssembly.Imports = () => ({})) {
+  constructor(
+    module: WebAssembly.Module,
+    provide: (guest: Guest) => WebAssembly.Imports = () => ({}),
+    made: (instance: WebAssembly.Instance) => void = () => {}
+  ) {
     const given = provide(this)
     const imports: Record<string, Record<string, WebAssembly.ImportValue>> = {}
     for (const { kind, module: from, name } of WebAssembly.Module.imports(module)) {
@@ -92,6 +96,7 @@ export class Guest {
       else throw new TypeError(`${from}.${name}: a ${kind} has to be provided`)
     }
     const instance = new WebAssembly.Instance(module, imports)
+    made(instance)
     this.exports = instance.exports
     const memories = [...Object.entries(this.exports), ...Object.values(imports).flatMap(Object.entries)]
       .map(([, value]) => value)
@@ -221,12 +226,24 @@ export interface ApartOptions {
   readonly lanes?: (lanes: ChosenLanes) => LaneGroup
 }
 
+/** The prepared module, ready to be called and compared. */
+export interface Twin {
+  readonly guest: Guest
+  /** Cuts and orders the chunks of what is called from now on, where that can be chosen. */
+  readonly split: (split: Split) => void
+  /** Loop executions that ran apart so far, and those that were undone. */
+  readonly counts: () => { readonly dispatches: number; readonly aborts: number }
+  /** True when nothing runs apart any more. */
+  readonly broken: () => boolean
+}
+
 /** The prepared module on one thread, with the chunks of each loop in a chosen order. */
-export class Apart {
+export class Apart implements Twin {
   readonly guest: Guest
   readonly attachment: Attachment
   readonly #order = new ChosenOrder()
   readonly #lanes: ChosenLanes
+  readonly #dispatcher: Dispatcher
 
   constructor(prepared: Prepared, options: ApartOptions = {}) {
     if (prepared.guest === undefined) throw new TypeError("nothing of the module was planned")
@@ -235,38 +252,39 @@ export class Apart {
     this.#lanes = new ChosenLanes(MOST_PARTICIPANTS - 1, this.#order)
     const policy = { ...defaultPolicy, minimumWorkNs: 0 }
     const group = options.lanes?.(this.#lanes) ?? this.#lanes
-    const dispatcher = new Dispatcher(group, policy, impatientHost(), "fixed")
-    this.attachment = new Attachment(dispatcher, this.guest.exports, prepared, memory, new InProcessMemory(memory))
+    this.#dispatcher = new Dispatcher(group, policy, impatientHost(), "fixed")
+    const mapped = new InProcessMemory(memory)
+    this.attachment = new Attachment(this.#dispatcher, this.guest.exports, prepared, memory, mapped)
   }
 
-  /** Cuts and orders the chunks of what is called from now on. */
   split({ order, width }: Split): void {
     this.#order.current = new Permutation(order)
     this.#lanes.used = width - 1
   }
 
-  /** Loop executions that ran apart so far, and those that were undone. */
   counts(): { readonly dispatches: number; readonly aborts: number } {
     const { aborts, dispatches } = this.attachment.counts.report()
     return { aborts, dispatches }
+  }
+
+  broken(): boolean {
+    return this.#dispatcher.broken
   }
 }
 
 /** A difference that was found. */
 export interface Mismatch {
   readonly call: GuestCall
-  readonly split: Split | "lanes"
+  readonly split: Split
   readonly what: string
 }
 
 /** Text of a mismatch for people. */
 export const describeMismatch = ({ call, split, what }: Mismatch): string =>
-  `${call.name}(${call.args.map(String).join(", ")}), ${
-    split === "lanes" ? "real lanes" : `${split.width} participants, ${split.order}`
-  }: ${what}`
+  `${call.name}(${call.args.map(String).join(", ")}), ${split.width} participants, ${split.order}: ${what}`
 
 /** Results of one comparison. */
-export interface Comparison {
+export interface Tally {
   readonly mismatch: Mismatch | undefined
   /** Splits in which at least one loop execution ran apart to its end. */
   readonly apart: number
@@ -277,21 +295,21 @@ export interface Comparison {
 /** Runs one call on the original and, with each split, on the prepared module. Stops at the first difference. */
 export const compareCall = (
   original: Guest,
-  apart: Apart,
+  twin: Twin,
   image: Uint8Array,
   call: GuestCall,
   splits: ReadonlyArray<Split>
-): Comparison => {
+): Tally => {
   original.reset(image)
   const expected = original.call(call)
-  const before = apart.counts()
+  const before = twin.counts()
   let previous = before
   let count = 0
   for (const split of splits) {
-    apart.split(split)
-    apart.guest.reset(image)
-    const what = difference(expected, apart.guest.call(call))
-    const now = apart.counts()
+    twin.split(split)
+    twin.guest.reset(image)
+    const what = difference(expected, twin.guest.call(call))
+    const now = twin.counts()
     if (now.dispatches > previous.dispatches) count++
     previous = now
     if (what !== undefined) return { mismatch: { call, split, what }, apart: count, ...since(before, now) }
