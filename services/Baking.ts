@@ -150,6 +150,8 @@ export interface BakingShape {
   ) => Effect.Effect<Image, ImageMismatch>
   /** The bytes of an image's file. */
   readonly encode: (image: Image) => Uint8Array<ArrayBuffer>
+  /** Writes an image's file, and puts it into place at once: whoever maps the old one keeps it. */
+  readonly write: (image: Image, place: URL | string) => Effect.Effect<void, ImageMismatch>
   /** Reads an image and checks every byte of it. */
   readonly read: (source: ImageSource) => Effect.Effect<Image, ImageMismatch>
   /** Gives an instance the state of an image, and runs the hooks. A file is mapped where that is possible. */

@@ -42,6 +42,8 @@ export interface BakingHost {
   readonly loadModule: (place: URL | string, name: string) => Effect.Effect<Uint8Array<ArrayBuffer>, ModuleInvalid>
   /** Reads an image's file. */
   readonly readImage: (place: URL | string) => Effect.Effect<Uint8Array, ImageMismatch>
+  /** Writes an image's file so that it is there as a whole or not at all. */
+  readonly writeImage: (bytes: Uint8Array, place: URL | string) => Effect.Effect<void, ImageMismatch>
   /**
    * Applies an image straight from its file. `check` looks at the image before anything is written, and throws a
    * `Mismatch`.
@@ -172,6 +174,8 @@ export const makeBaking = (host: BakingHost): BakingShape => {
     instantiate: (module, imports = {}) => instantiate(module.name, module.instrumented, imports),
     capture: captureState,
     encode: encodeImage,
+    write: (image, place) =>
+      Effect.flatMap(attempt(imageName(place), () => encodeImage(image)), (bytes) => host.writeImage(bytes, place)),
     read,
     open,
     load: (module, instance, fetchFile, options = {}) =>

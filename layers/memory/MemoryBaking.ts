@@ -14,8 +14,8 @@ const noFiles = (place: URL | string): ImageMismatch =>
     source: imageName(place),
     code: "unreadable",
     place: String(place),
-    detail: "no files are read here",
-    remedy: "Pass the image's bytes, or load it in chunks."
+    detail: "there are no files here",
+    remedy: "Keep the image's bytes, or load it in chunks."
   })
 
 /**
@@ -30,6 +30,7 @@ export const layer: Layer.Layer<Baking> = Layer.succeed(
     loadModule: (place, source) =>
       new ModuleInvalid({ source, reason: "unsupported", detail: `${place} is a place, and no files are read here` }),
     readImage: noFiles,
+    writeImage: (_bytes, place) => noFiles(place),
     openFile: (_module, _instance, place) => noFiles(place)
   })
 )

@@ -15,7 +15,8 @@
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { readFile } from "node:fs/promises"
+import { readFile, rename, rm, writeFile } from "node:fs/promises"
+import { fileURLToPath } from "node:url"
 import { Baking } from "../../services/Baking.ts"
 import { ModuleInvalid } from "../../services/Errors.ts"
 import { ImageMismatch } from "../../services/ImageErrors.ts"
@@ -33,6 +34,19 @@ const unreadable = (place: URL | string, cause: unknown): ImageMismatch =>
       : new Mismatch("unreadable", "the file", messageOf(cause), "Check the path and its permissions.")
   )
 
+/** A file that is mapped must not be written into: the new one takes its name, and the old one its leave. */
+const replace = async (place: URL | string, bytes: Uint8Array): Promise<void> => {
+  const file = place instanceof URL ? fileURLToPath(place) : place
+  const temporary = `${file}.${process.pid}.tmp`
+  try {
+    await writeFile(temporary, bytes)
+    await rename(temporary, file)
+  } catch (error) {
+    await rm(temporary, { force: true })
+    throw error
+  }
+}
+
 /**
  * {@link Baking} on Node.js.
  *
@@ -48,6 +62,8 @@ export const layer: Layer.Layer<Baking> = Layer.succeed(
         catch: (cause) => new ModuleInvalid({ source, reason: "unreadable", detail: messageOf(cause), cause })
       }),
     readImage: (place) => Effect.tryPromise({ try: () => readFile(place), catch: (cause) => unreadable(place, cause) }),
+    writeImage: (bytes, place) =>
+      Effect.tryPromise({ try: () => replace(place, bytes), catch: (cause) => unreadable(place, cause) }),
     openFile: (module, instance, place, options, check) =>
       Effect.try({
         try: () => openImageFile(module.decoded, instance.exports, place, options, check),

@@ -14,16 +14,47 @@ const COMMON: ReadonlyArray<string> = ["--help", "-h", "--version", "--wizard", 
 const OPTIONS: Readonly<Record<string, ReadonlyArray<string>>> = {
   run: ["--workers", "--fallback", "--verify", "--json"],
   inspect: ["--json"],
-  doctor: ["--json"]
+  doctor: ["--json"],
+  bake: ["--init", "--imports", "--output", "--image", "--chunks", "--fingerprint", "--json"],
+  "image inspect": ["--module", "--svg", "--json"],
+  "image scan": ["--secrets", "--json"],
+  "image diff": ["--svg", "--json"],
+  "image apply": ["--output", "--json"]
 }
 
+/** Commands that have commands of their own. */
+const GROUPS: ReadonlySet<string> = new Set(["image"])
+
 /** Options that take the next token as their value. */
-const VALUED: ReadonlySet<string> = new Set(["--workers", "--fallback", "--log-level", "--completions"])
+const VALUED: ReadonlySet<string> = new Set([
+  "--workers",
+  "--fallback",
+  "--init",
+  "--imports",
+  "--output",
+  "--image",
+  "--chunks",
+  "--fingerprint",
+  "--module",
+  "--svg",
+  "--secrets",
+  "--log-level",
+  "--completions"
+])
 
 /** A number in the WebAssembly text format, not an option. */
 const NUMBER = /^-(?:\.?\d|inf$|infinity$|nan$|nan:)/i
 
 const isOption = (token: string): boolean => token.startsWith("-") && token !== "-" && !NUMBER.test(token)
+
+/** The command, with the one inside its group, and what follows. */
+const commandOf = (
+  tokens: ReadonlyArray<string>
+): { readonly command: ReadonlyArray<string>; readonly rest: ReadonlyArray<string> } => {
+  const [first, second] = tokens
+  const words = GROUPS.has(first) && second !== undefined && !second.startsWith("-") ? 2 : 1
+  return { command: tokens.slice(0, words), rest: tokens.slice(words) }
+}
 
 /**
  * Arranges the tokens behind the program's name.
@@ -34,8 +65,8 @@ const isOption = (token: string): boolean => token.startsWith("-") && token !== 
  * @since 0.1.0
  */
 export const arrange = (tokens: ReadonlyArray<string>): ReadonlyArray<string> => {
-  const [command, ...rest] = tokens
-  if (command === undefined || command.startsWith("-")) return tokens
+  const { command, rest } = commandOf(tokens)
+  if (command.length === 0 || command[0].startsWith("-")) return tokens
   const options: Array<string> = []
   const operands: Array<string> = []
   for (let at = 0; at < rest.length; at++) {
@@ -51,7 +82,7 @@ export const arrange = (tokens: ReadonlyArray<string>): ReadonlyArray<string> =>
     options.push(token)
     if (VALUED.has(token) && at + 1 < rest.length) options.push(rest[++at])
   }
-  return [command, ...options, ...(operands.length > 0 ? ["--", ...operands] : [])]
+  return [...command, ...options, ...(operands.length > 0 ? ["--", ...operands] : [])]
 }
 
 /**
@@ -61,8 +92,8 @@ export const arrange = (tokens: ReadonlyArray<string>): ReadonlyArray<string> =>
  * @since 0.1.0
  */
 export const unknownOption = (tokens: ReadonlyArray<string>): string | undefined => {
-  const [command = "", ...rest] = arrange(tokens)
-  const known = OPTIONS[command]
+  const { command, rest } = commandOf(arrange(tokens))
+  const known = OPTIONS[command.join(" ")]
   if (known === undefined) return undefined
   for (let at = 0; at < rest.length && rest[at] !== "--"; at++) {
     const [name] = rest[at].split("=")

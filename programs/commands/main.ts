@@ -14,8 +14,10 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import { arrange, unknownOption } from "./argv.ts"
+import { bake } from "./bake.ts"
 import { doctor } from "./doctor.ts"
 import { help } from "./help.ts"
+import { image } from "./image.ts"
 import { inspect } from "./inspect.ts"
 import { CommandFailed, ExitCode, printFailure, usage, withReadersConsole } from "./outcome.ts"
 import { run } from "./run.ts"
@@ -31,7 +33,7 @@ const folio = Command.make("folio").pipe(
     ],
     "Whole programs: node --import folio-wasm/register app.mjs"
   )),
-  Command.withSubcommands([run, inspect, doctor])
+  Command.withSubcommands([run, inspect, bake, image, doctor])
 )
 
 const cli = Command.run(folio, { name: "Folio", version: packageVersion, executable: "folio" })

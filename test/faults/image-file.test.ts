@@ -2,12 +2,16 @@
  * Images in files: mapped copy-on-write where the machine can, read where it cannot, refused where they are damaged.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { pathToFileURL } from "node:url"
 import { aliasMapping } from "../../layers/node/alias.ts"
 import { probeNative } from "../../layers/node/ffi.ts"
 import { openImageFile } from "../../layers/node/image-file.ts"
+import * as NodeBaking from "../../layers/node/NodeBaking.ts"
+import { Baking } from "../../services/Baking.ts"
 import { decodeModule } from "../../src/binary/module.ts"
 import { capture } from "../../src/image/capture.ts"
 import { encodeImage } from "../../src/image/format.ts"
@@ -130,6 +134,29 @@ describe.runIf(typeof native !== "string")("an image file that is mapped", () =>
     rmSync(place)
     assert.isTrue(bytesOf(exports).equals(expected))
   })
+})
+
+describe("an image file that is written again", () => {
+  it("leaves those who map the old one with what they have", () =>
+    Effect.gen(function*() {
+      const baking = yield* Baking
+      const place = join(folder, "again.folio")
+      const source = instantiate()
+      source.boot()
+      const options = { module: "0".repeat(64) }
+      yield* baking.write(capture(m, source, options), place)
+      const mapped = instantiate()
+      open(mapped, { trusted: true }, place)
+      source.fill(0, 255, 3_900_000)
+      yield* baking.write(capture(m, source, options), pathToFileURL(place))
+      assert.isTrue(bytesOf(mapped).equals(expected))
+      const anew = instantiate()
+      open(anew, {}, place)
+      assert.isTrue(bytesOf(anew).equals(bytesOf(source)))
+      assert.deepStrictEqual(readdirSync(folder).filter((name) => name.endsWith(".tmp")), [])
+      const nowhere = yield* Effect.flip(baking.write(capture(m, source, options), join(folder, "none", "x.folio")))
+      assert.deepInclude(nowhere, { _tag: "ImageMismatch", code: "unreadable" })
+    }).pipe(Effect.provide(NodeBaking.layer), Effect.runPromise))
 })
 
 describe("a damaged image file", () => {

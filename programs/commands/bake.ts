@@ -1,0 +1,162 @@
+/**
+ * `folio bake`: boots a module once and keeps its state, baked into a new module or as an image.
+ *
+ * @since 0.1.0
+ */
+import * as Args from "@effect/cli/Args"
+import * as Command from "@effect/cli/Command"
+import * as Options from "@effect/cli/Options"
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { resolve } from "node:path"
+import { pathToFileURL } from "node:url"
+import * as NodeBaking from "../../layers/node/NodeBaking.ts"
+import { Baking } from "../../services/Baking.ts"
+import { EntryMissing } from "../../services/Errors.ts"
+import { chunkImage } from "../../src/image/chunks.ts"
+import { help } from "./help.ts"
+import { imageFailed, onFiles, readImageModule, sizeOf, writeFolder, writeInPlace } from "./image-files.ts"
+import { CommandFailed, ExitCode, failedWith, printFailure, printJson } from "./outcome.ts"
+
+/** What a module that follows the reactor convention wants to be called before anything else. */
+const INITIALIZER = "_initialize"
+
+interface Parsed {
+  readonly file: string
+  readonly init: Option.Option<string>
+  readonly imports: Option.Option<string>
+  readonly output: Option.Option<string>
+  readonly image: Option.Option<string>
+  readonly chunks: Option.Option<string>
+  readonly fingerprint: string
+  readonly json: boolean
+}
+
+/** The default export of a script: imports, or a function that makes them. */
+const importsOf = (script: string): Effect.Effect<WebAssembly.Imports, CommandFailed> =>
+  onFiles(script, async () => {
+    const { default: given } = await import(pathToFileURL(resolve(script)).href) as { readonly default?: unknown }
+    const imports: unknown = typeof given === "function" ? await (given as () => unknown)() : given
+    if (typeof imports !== "object" || imports === null) throw new TypeError("its default export is no import object")
+    return imports as WebAssembly.Imports
+  })
+
+const bootWith = (
+  source: string,
+  { exports }: WebAssembly.Instance,
+  entries: ReadonlyArray<string>
+): Effect.Effect<void, CommandFailed> =>
+  Effect.forEach(entries, (entry) => {
+    const found: unknown = exports[entry]
+    if (typeof found !== "function") {
+      const names = Object.keys(exports).filter((name) => typeof exports[name] === "function" && !name.startsWith("\0"))
+      const kind = found === undefined ? undefined : "value"
+      return failedWith(new EntryMissing({ source, entry, kind, entries: names }))
+    }
+    return Effect.try({
+      try: () => void (found as () => unknown)(),
+      catch: (cause) =>
+        new CommandFailed({
+          exit: cause instanceof WebAssembly.RuntimeError ? ExitCode.trap : ExitCode.failed,
+          tag: cause instanceof WebAssembly.RuntimeError ? "Trap" : "HostException",
+          message: `${source}: "${entry}" did not end: ${cause instanceof Error ? cause.message : String(cause)}`
+        })
+    })
+  }, { discard: true })
+
+/** Where the baked module goes when nothing else is asked for. */
+const besides = (file: string): string => `${file.replace(/\.wa(?:sm|t)$/i, "")}.baked.wasm`
+
+const work = (parsed: Parsed) =>
+  Effect.gen(function*() {
+    const { chunks, file, fingerprint, image, init, imports, json, output } = parsed
+    const baking = yield* Baking
+    const module = yield* readImageModule(file)
+    const given = Option.isSome(imports) ? yield* importsOf(imports.value) : {}
+    const instance = yield* baking.instantiate(module, given)
+    const first = module.decoded.exports.some(({ name }) => name === INITIALIZER) ? [INITIALIZER] : []
+    yield* bootWith(module.name, instance, [...first, ...Option.toArray(init)])
+    const state = yield* baking.capture(module, instance, { fingerprint })
+
+    const written: Array<{ readonly what: string; readonly file: string; readonly bytes: number }> = []
+    const wanted = Option.isSome(output) || Option.isSome(image) || Option.isSome(chunks)
+      ? output
+      : Option.some(besides(file === "-" ? "stdin" : file))
+    if (Option.isSome(wanted)) {
+      const baked = yield* baking.bake(module, state)
+      const [difference] = yield* baking.checkBaked(module, baked, state)
+      if (difference !== undefined) {
+        return yield* new CommandFailed({
+          exit: ExitCode.differs,
+          tag: "Difference",
+          message: `${module.name}: the baked module differs: ${difference.place} ${difference.detail}`
+        })
+      }
+      yield* writeInPlace(wanted.value, baked)
+      written.push({ what: "module", file: wanted.value, bytes: baked.length })
+    }
+    if (Option.isSome(image)) {
+      const bytes = baking.encode(state)
+      yield* writeInPlace(image.value, bytes)
+      written.push({ what: "image", file: image.value, bytes: bytes.length })
+    }
+    if (Option.isSome(chunks)) {
+      const files = chunkImage(state)
+      yield* writeFolder(chunks.value, files)
+      const bytes = [...files.values()].reduce((sum, file) => sum + file.length, 0)
+      written.push({ what: `${files.size} files`, file: chunks.value, bytes })
+    }
+    const pages = state.memories.reduce((sum, { delta }) => sum + delta.length, 0)
+    const document = { source: module.name, module: module.digest, fingerprint, pages, written }
+    yield* json
+      ? printJson(document)
+      : Console.log(
+        [
+          `${module.name}: ${pages} pages of 64 KiB differ from the module's own memory`,
+          ...written.map(({ bytes, file, what }) => `${what}: ${file}, ${sizeOf(bytes)}`)
+        ].join("\n")
+      )
+  })
+
+const text = (name: string, description: string) =>
+  Options.text(name).pipe(Options.withDescription(description), Options.optional)
+
+/**
+ * The command.
+ *
+ * @category commands
+ * @since 0.1.0
+ */
+export const bake = Command.make(
+  "bake",
+  {
+    file: Args.text({ name: "FILE" }).pipe(Args.withDescription("a .wasm or .wat file, or - for stdin")),
+    init: text("init", "an export that boots the program, called without arguments"),
+    imports: text("imports", "a script whose default export is the import object, or a function that makes it"),
+    output: text("output", "where the baked module goes; default: FILE.baked.wasm, unless an image is asked for"),
+    image: text("image", "where the image goes, to be applied or mapped"),
+    chunks: text("chunks", "a folder for the image in files of 4 MiB, for static hosting"),
+    fingerprint: Options.text("fingerprint").pipe(
+      Options.withDescription("what the state depends on besides the module; compared before use"),
+      Options.withDefault("")
+    ),
+    json: Options.boolean("json").pipe(Options.withDescription("print one JSON document"))
+  },
+  (parsed) =>
+    work(parsed).pipe(
+      Effect.provide(NodeBaking.layer),
+      Effect.mapError(imageFailed),
+      Effect.tapError((error) => printFailure(error, parsed.json))
+    )
+).pipe(
+  Command.withDescription(help(
+    "Boot a module once and keep its state: memories, globals, tables. What is written has all of it in it, secrets too.",
+    [
+      ["folio bake tool.wasm --init boot", "writes tool.baked.wasm, which is born booted"],
+      ["folio bake tool.wasm --init boot --image tool.folio", "writes an image, to be mapped by many instances"],
+      ["folio bake tool.wasm --imports host.mjs --chunks public/", "files of 4 MiB for static hosting"]
+    ],
+    "See folio image scan before you publish one. Exit codes: 0 ok, 1 failed, 2 usage, 3 the state cannot be kept, 134 trap."
+  ))
+)
