@@ -310,6 +310,7 @@ class Builder extends RegionState {
     if (limits.summaries?.of(functionIndex).followable !== true) return false
     if ([this.context, ...this.callers].some((context) => context.functionIndex === functionIndex)) return false
     const { codeStart, types } = localTypes(module, functionIndex)
+    this.graph.calls.push({ position: this.reader.start, block: this.current })
     const callerLocals = this.locals
     const height = this.stack.length - functionType.params.length
     const locals = new Int32Array(types.length)

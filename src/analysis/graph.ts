@@ -155,6 +155,8 @@ export class Graph {
   readonly loops: Array<Loop> = []
   readonly accesses: Array<Access> = []
   readonly effects: Array<Effect> = []
+  /** Calls that were followed: where they stand. */
+  readonly calls: Array<{ readonly position: number; readonly block: number }> = []
   /** Functions whose bodies were followed. */
   readonly callees = new Set<number>()
   /** Globals that the region writes, callees included. */

@@ -5,8 +5,7 @@
  * They carry nothing from one iteration to the next when
  *
  * - every read of them comes after a write of the same bytes in the same iteration, and
- * - every iteration writes the same bytes, so that the last one leaves what the serial loop leaves. Bytes below the
- *   stack pointer as the iteration found it are exempt: they are dead by the C calling convention.
+ * - every iteration writes the same bytes, so that the last one leaves what the serial loop leaves.
  *
  * A lane then gets private copies of the pages around them.
  *
@@ -17,10 +16,25 @@ import { alwaysConditions } from "./conditions.ts"
 import type { AccessGroup } from "./footprint.ts"
 import { groupKey } from "./footprint.ts"
 import type { Access, Graph } from "./graph.ts"
-import { Kind } from "./graph.ts"
 import type { Induction } from "./induction.ts"
 import { isConstant } from "./polynomial.ts"
 import { testsOf } from "./trip.ts"
+
+/**
+ * Bytes that an iteration writes before a load: one fixed store, or a whole row stored by an inner loop.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Cell {
+  readonly group: AccessGroup
+  /** Where in the group, in bytes behind its base; a row takes the group's whole interval. */
+  readonly low: number
+  readonly high: number
+  readonly row: boolean
+  /** Under which every iteration writes it. */
+  readonly conditions: ReadonlyArray<Condition>
+}
 
 /**
  * What can be private.
@@ -33,42 +47,30 @@ export interface Privacy {
   readonly windows: ReadonlyArray<AccessGroup>
   /** Fixed loads that only read what their iteration has written. */
   readonly covered: ReadonlySet<AccessGroup>
-  /** Fixed loads that do so when, at entry, their interval lies inside that of a store. */
-  readonly contained: ReadonlyArray<{ readonly load: AccessGroup; readonly store: AccessGroup }>
-  /** A fixed store that not every iteration executes, when there is one. */
+  /** Fixed loads that do so when, at entry, their interval lies inside those of cells. */
+  readonly contained: ReadonlyArray<{ readonly load: AccessGroup; readonly cells: ReadonlyArray<Cell> }>
+  /** A fixed store that some iterations execute and others do not, when there is one. */
   readonly sometimes: Access | undefined
-  /** Invariant conditions that decide whether the iterations execute the stores; tested at entry. */
-  readonly conditions: ReadonlyArray<Condition>
 }
 
 /** Judges the fixed accesses of a footprint. @category analysis @since 0.1.0 */
-export const privacy = (
-  induction: Induction,
-  groups: ReadonlyArray<AccessGroup>,
-  stackPointer: number | undefined
-): Privacy => {
+export const privacy = (induction: Induction, groups: ReadonlyArray<AccessGroup>): Privacy => {
   const windows = groups.filter((group) => group.fixed && group.kind === "store")
-  if (windows.length === 0) {
-    return { windows, covered: new Set(), contained: [], sometimes: undefined, conditions: [] }
-  }
-  return new Judge(induction, groups, windows, stackPointer).judge()
+  return windows.length === 0
+    ? { windows, covered: new Set(), contained: [], sometimes: undefined }
+    : new Judge(induction, groups, windows).judge()
 }
+
+/** Most cells of one load; the guard joins them one after the other. */
+const MAXIMUM_CELLS = 6
 
 class Judge {
   readonly induction: Induction
   readonly graph: Graph
   readonly groups: ReadonlyArray<AccessGroup>
   readonly windows: ReadonlyArray<AccessGroup>
-  readonly conditions: Array<Condition> = []
-  readonly stackPointer: number | undefined
 
-  constructor(
-    induction: Induction,
-    groups: ReadonlyArray<AccessGroup>,
-    windows: ReadonlyArray<AccessGroup>,
-    stackPointer: number | undefined
-  ) {
-    this.stackPointer = stackPointer
+  constructor(induction: Induction, groups: ReadonlyArray<AccessGroup>, windows: ReadonlyArray<AccessGroup>) {
     this.induction = induction
     this.graph = induction.graph
     this.groups = groups
@@ -77,35 +79,25 @@ class Judge {
 
   judge(): Privacy {
     const covered = new Set<AccessGroup>()
-    const contained: Array<{ load: AccessGroup; store: AccessGroup }> = []
+    const contained: Array<{ load: AccessGroup; cells: ReadonlyArray<Cell> }> = []
     let sometimes: Access | undefined
     for (const window of this.windows) {
       // A table: each iteration stores elsewhere in the range, and bytes of many iterations remain.
       if (window.spreads.some(({ symbol }) => symbol.startsWith("R"))) sometimes ??= window.members[0].access
-      else if (!isBelowStackPointer(this.graph, window, this.stackPointer)) sometimes ??= this.sometimesStored(window)
+      else sometimes ??= this.sometimesStored(window)
     }
     for (const load of this.groups) {
       if (!load.fixed || load.kind !== "load") continue
       if (this.coveredByConstants(load)) covered.add(load)
       else {
-        const store = this.windows.find((window) => this.coversRow(window, load))
-        if (store !== undefined) contained.push({ load, store })
+        const cells = this.cellsBefore(load)
+        if (cells.length > 0 && cells.length <= MAXIMUM_CELLS) contained.push({ load, cells })
       }
     }
-    return { windows: this.windows, covered, contained, sometimes, conditions: this.conditions }
+    return { windows: this.windows, covered, contained, sometimes }
   }
 
-  /** Relies on conditions; false when there are none under which it holds. */
-  rely(conditions: ReadonlyArray<Condition> | undefined): boolean {
-    if (conditions === undefined) return false
-    for (const one of conditions) {
-      if (this.conditions.some((c) => c.node === one.node && c.expected !== one.expected)) return false
-    }
-    for (const one of conditions) if (!this.conditions.some((c) => c.node === one.node)) this.conditions.push(one)
-    return true
-  }
-
-  /** Conditions under which each iteration executes the access, and in inner loops always equally often. */
+  /** Invariant conditions under which each iteration executes the access, and in inner loops always equally often. */
   everyIteration(access: Access): ReadonlyArray<Condition> | undefined {
     const { graph, induction } = this
     let block = access.block
@@ -121,7 +113,7 @@ class Judge {
 
   /**
    * A store that some iterations leave out, unless its bytes are also stored by every iteration: then what an iteration
-   * leaves there is its own in any case.
+   * leaves there is its own in any case. Invariant conditions do not matter: all iterations store, or none.
    */
   sometimesStored(window: AccessGroup): Access | undefined {
     const key = groupKey(window)
@@ -134,7 +126,7 @@ class Judge {
       }
     }
     return window.members.find(({ access, high, low }) =>
-      !isInside(low, high, spans) && !this.rely(this.everyIteration(access))
+      !isInside(low, high, spans) && this.everyIteration(access) === undefined
     )?.access
   }
 
@@ -163,44 +155,71 @@ class Judge {
       : graph.dominates(first.block, second.block)
   }
 
+  /** What each iteration writes before it reaches any load of the group. */
+  cellsBefore(load: AccessGroup): Array<Cell> {
+    const { graph } = this
+    const cells: Array<Cell> = []
+    for (const group of this.windows) {
+      if (!isRelated(group, load)) continue
+      if (group.spreads.length > 0) {
+        const row = this.rowBefore(group, load)
+        if (row !== undefined) cells.push(row)
+        continue
+      }
+      for (const { access, high, low } of group.members) {
+        if (graph.inner[access.block] !== 0) continue
+        const conditions = alwaysConditions(this.induction, access.block)
+        if (conditions === undefined || !load.members.every((member) => this.isEarlier(access, member.access))) continue
+        cells.push({ group, low, high, row: false, conditions })
+      }
+    }
+    return cells
+  }
+
+  /** True when the store, outside of inner loops, stands before the load on every way through an iteration. */
+  isEarlier(store: Access, load: Access): boolean {
+    const { graph } = this
+    return store.block === load.block
+      ? graph.accesses.indexOf(store) < graph.accesses.indexOf(load)
+      : graph.order[store.block] < graph.order[load.block]
+  }
+
   /**
-   * True when an inner loop, completed before the load, stores a row without gaps: its members side by side are at
-   * least as wide as its step. Whether the load stays inside the row is tested at entry.
+   * A row: an inner loop, completed before the load, stores it without gaps. Its members side by side are at least as
+   * wide as its step.
    */
-  coversRow(store: AccessGroup, load: AccessGroup): boolean {
+  rowBefore(group: AccessGroup, load: AccessGroup): Cell | undefined {
     const { graph, induction } = this
-    if (store.spreads.length !== 1 || !store.spreads[0].symbol.startsWith("J")) return false
-    const { coefficient, short, symbol } = store.spreads[0]
+    if (group.spreads.length !== 1 || !group.spreads[0].symbol.startsWith("J")) return undefined
+    const { coefficient, short, symbol } = group.spreads[0]
     const loop = graph.loops[Number(symbol.slice(1))]
     const trip = induction.trip(loop.id)
-    if (trip === undefined || !trip.only || !isConstant(coefficient)) return false
+    if (trip === undefined || !trip.only || !isConstant(coefficient)) return undefined
     const spans: Array<[number, number]> = []
-    for (const { access, high, low } of store.members) {
-      if (graph.inner[access.block] !== loop.id) return false
-      if (!loop.latches.every((latch) => graph.order[latch] < 0 || graph.dominates(access.block, latch))) return false
+    for (const { access, high, low } of group.members) {
+      if (graph.inner[access.block] !== loop.id || loop.parent !== 0) return undefined
+      if (!loop.latches.every((latch) => graph.order[latch] < 0 || graph.dominates(access.block, latch))) {
+        return undefined
+      }
       // Stored as often as the interval takes it: in the iteration that leaves, too, unless that is left out.
-      if (!short && !testsOf(trip).every((test) => graph.dominates(access.block, test.from))) return false
+      if (!short && !testsOf(trip).every((test) => graph.dominates(access.block, test.from))) return undefined
       spans.push([low, high])
     }
-    if (!isInside(store.low, store.high, spans)) return false
-    if (store.high - store.low < Math.abs(coefficient.constant)) return false
+    if (!isInside(group.low, group.high, spans)) return undefined
+    if (group.high - group.low < Math.abs(coefficient.constant)) return undefined
     const after = load.members.every(({ access }) =>
       !loop.body.has(access.block) && graph.order[loop.header] < graph.order[access.block]
     )
-    return after && this.rely(alwaysConditions(induction, loop.header))
+    const conditions = after ? alwaysConditions(induction, loop.header) : undefined
+    return conditions === undefined ? undefined : { group, low: group.low, high: group.high, row: true, conditions }
   }
 }
 
-/** Bytes in [sp − k, sp), where sp is the stack pointer, which the iteration lowers and puts back. */
-const isBelowStackPointer = (graph: Graph, group: AccessGroup, stackPointer: number | undefined): boolean => {
-  const terms = [...group.base.terms.values()]
-  if (terms.length !== 1 || group.spreads.length > 0) return false
-  const { coefficient, symbols } = terms[0]
-  if (coefficient !== 1 || symbols.length !== 1 || !symbols[0].startsWith("n")) return false
-  const node = Number(symbols[0].slice(1))
-  return graph.kind[node] === Kind.Global && graph.a[node] === stackPointer &&
-    graph.writtenGlobals.has(graph.a[node]) &&
-    group.base.constant < 0 && group.base.constant + group.high <= 0
+/** True when two addresses have a symbol in common, or neither has any: others hardly mean the same bytes. */
+const isRelated = (store: AccessGroup, load: AccessGroup): boolean => {
+  const symbols = (group: AccessGroup): Array<string> => [...group.base.terms.values()].flatMap((t) => [...t.symbols])
+  const own = symbols(store)
+  return own.length === 0 ? load.base.terms.size === 0 : symbols(load).some((s) => own.includes(s))
 }
 
 const isInside = (low: number, high: number, spans: Array<[number, number]>): boolean => {

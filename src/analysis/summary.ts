@@ -39,7 +39,6 @@ export class Summaries {
   readonly #module: WasmModule
   readonly #known = new Map<number, FunctionSummary>()
   readonly #open = new Set<number>()
-  #stackPointer: number | undefined | "unknown" = "unknown"
 
   constructor(module: WasmModule) {
     this.#module = module
@@ -55,25 +54,6 @@ export class Summaries {
     this.#open.delete(functionIndex)
     this.#known.set(functionIndex, summary)
     return summary
-  }
-
-  /**
-   * The global that compiled code uses as its stack pointer: the one that the most functions lower by a constant when
-   * they begin, at least {@link PROLOGUES} of them.
-   */
-  get stackPointer(): number | undefined {
-    if (this.#stackPointer !== "unknown") return this.#stackPointer
-    const { bytes, functions, importedFunctions } = this.#module
-    const counts = new Map<number, number>()
-    for (let index = importedFunctions; index < functions.length; index++) {
-      const { codeStart } = localTypes(this.#module, index)
-      const reader = new InstructionReader(bytes, codeStart, functions[index].body!.end)
-      const global = loweredGlobal(reader)
-      if (global !== undefined) counts.set(global, (counts.get(global) ?? 0) + 1)
-    }
-    const [best] = [...counts].sort((x, y) => y[1] - x[1])
-    this.#stackPointer = best !== undefined && best[1] >= PROLOGUES ? best[0] : undefined
-    return this.#stackPointer
   }
 
   #compute(functionIndex: number): FunctionSummary {
@@ -116,24 +96,6 @@ export class Summaries {
 export const isIntegerGlobal = (module: WasmModule, index: number): boolean => {
   const type = module.globals[index].valueType
   return type === "i32" || type === "i64"
-}
-
-/** Functions that must lower a global for it to count as the stack pointer. */
-const PROLOGUES = 4
-
-/** The global in `global.get g, i32.const k, i32.sub` at the start of a function. */
-const loweredGlobal = (reader: InstructionReader): number | undefined => {
-  let global: number | undefined
-  let step = 0
-  for (let count = 0; count < 12 && reader.next(); count++) {
-    if (reader.opcode === 0x23) {
-      global = reader.index
-      step = 1
-    } else if (step === 1 && reader.opcode === 0x41) step = 2
-    else if (step === 2 && reader.opcode === 0x6b) return global
-    else step = 0
-  }
-  return undefined
 }
 
 const MAXIMUM_DEPTH = 8

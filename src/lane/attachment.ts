@@ -69,16 +69,17 @@ export class Attachment {
     mapped: MappedMemory
   ) {
     const { host, policy } = dispatcher
+    dispatcher.attachments++
     this.#dispatcher = dispatcher
     this.#memory = memory
     this.#host = host
     this.mapped = mapped
     const table = exports[tableName] as WebAssembly.Table
     const loops = prepared.plan.loops.filter((loop): loop is PlannedLoop => loop._tag === "planned")
-    this.counts = new InstanceCounts(loops)
+    this.counts = new InstanceCounts(loops, (plan) => dispatcher.refusal(plan))
     this.#states = loops.map((loop, k) => ({
       loop,
-      monitor: new ProfitMonitor(policy),
+      monitor: new ProfitMonitor(policy, loop.instructions),
       threshold: exports[thresholdName(loop.index)] as WebAssembly.Global,
       bytes: prepared.chunks[loop.index]!,
       slot: ++lastSlot,
@@ -149,8 +150,9 @@ export class Attachment {
     else if (why === "small" && ++state.impatience >= PATIENCE) {
       state.impatience = 0
       const step = Math.max(1, state.loop.step)
-      // Longer executions still ask; this one and shorter ones do not.
-      state.resumeAt = Math.max(state.resumeAt, Math.min(0x7ffffffe, iterations * step + step))
+      // Longer executions still ask; this one and shorter ones do not. Where another test than the guest's bounds the
+      // loop, its distance says less, and doubling gets there in a few rounds.
+      state.resumeAt = Math.min(NEVER - 1, Math.max(2 * state.resumeAt, iterations * step + step))
       if (state.loop.step === 0) this.hold(state)
       else state.threshold.value = state.resumeAt
     }

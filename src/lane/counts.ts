@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import { describeRefusal } from "../plan/refusal.ts"
 import type { PlannedLoop } from "../plan/types.ts"
 import type { Rung } from "./lanes.ts"
 
@@ -22,6 +23,8 @@ export interface LoopReport {
   readonly aborts: number
   /** Executions that stayed native, by reason. */
   readonly declined: Readonly<Record<string, number>>
+  /** Why its guard last refused an execution. */
+  readonly refused: string | undefined
   /** Nanoseconds of a unit of work on one thread, as measured. */
   readonly nsPerUnit: number | undefined
 }
@@ -58,8 +61,11 @@ export class InstanceCounts {
   rung: Rung | undefined
   unmapped: string | undefined
   reason: string | undefined
+  readonly #refusals: (plan: number) => number
 
-  constructor(loops: ReadonlyArray<PlannedLoop>) {
+  /** `refusals` reads the word that a plan's guard has left, 0 where it is not known. */
+  constructor(loops: ReadonlyArray<PlannedLoop>, refusals: (plan: number) => number) {
+    this.#refusals = refusals
     this.loops = loops.map(({ functionIndex, functionName, index, offset }) => ({
       plan: index,
       functionIndex,
@@ -69,6 +75,7 @@ export class InstanceCounts {
       iterations: 0,
       aborts: 0,
       declined: {},
+      refused: undefined,
       nsPerUnit: undefined
     }))
   }
@@ -85,7 +92,11 @@ export class InstanceCounts {
       rung,
       unmapped,
       reason,
-      loops: loops.map((loop) => ({ ...loop, declined: { ...loop.declined } }))
+      loops: loops.map((loop) => ({
+        ...loop,
+        declined: { ...loop.declined },
+        refused: describeRefusal(this.#refusals(loop.plan))
+      }))
     }
   }
 }

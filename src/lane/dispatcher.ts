@@ -16,6 +16,8 @@
 import {
   MAXIMUM_WINDOWS,
   PAGE_BYTES,
+  REFUSAL_WORDS,
+  REFUSALS,
   RESULT_BYTES,
   RESULTS,
   Ticket,
@@ -28,7 +30,7 @@ import type { PlannedLoop } from "../plan/types.ts"
 import type { Attachment, LoopState } from "./attachment.ts"
 import type { LaneGroup, MappedMemory } from "./lanes.ts"
 import type { Policy } from "./monitor.ts"
-import { copyRanges, placeCopies, putBack } from "./snapshot.ts"
+import { placeCopies, putBack, WholeCopy, wholeRanges } from "./snapshot.ts"
 
 /**
  * What a host provides.
@@ -139,9 +141,12 @@ export class Dispatcher {
   readonly #partition: Partition
   readonly #words: Int32Array
   readonly #frame: DataView
+  readonly #whole = new WholeCopy()
   /** Tickets of the dispatch under way. */
   #issued: Array<Issued> = []
   readonly #held = new Map<LoopState, number>()
+  /** Instances attached so far. */
+  attachments = 0
   #nextTicket = 1
   #ownerEnd = 0
   /** Lanes that the dispatch under way was handed to. */
@@ -156,6 +161,11 @@ export class Dispatcher {
     this.#partition = partition
     this.#words = new Int32Array(lanes.control.buffer)
     this.#frame = new DataView(lanes.control.buffer)
+  }
+
+  /** The word that the guard of a plan has left; 0 with several instances, whose guards share the words. */
+  refusal(plan: number): number {
+    return this.attachments === 1 && plan < REFUSAL_WORDS ? this.#words[(REFUSALS >> 2) + plan] : 0
   }
 
   /** True after a lane was lost in the middle of a write. */
@@ -199,12 +209,9 @@ export class Dispatcher {
     const windows = this.#windows(loop, attachment.mapped)
     if (windows === undefined) return attachment.decline(state, "windows", iterations)
     const abortable = loop.tier === "abortable"
-    if (abortable && !placeCopies(lanes.control, this.#frame, loop)) {
+    if (abortable && !this.#save(loop, attachment.bytes())) {
       return attachment.decline(state, "snapshot", iterations)
     }
-    const restoreFixed = abortable
-      ? copyRanges(attachment.bytes(), this.#ranges(loop.firstWindow, loop.windows))
-      : undefined
     this.#issued = []
     const participants = width
     this.#clearResults(loop, participants)
@@ -229,10 +236,10 @@ export class Dispatcher {
       // A direct chunk cannot end early; when it does, as when a lane is lost, nothing about memory is sure any more.
       if (!abortable || this.#lost) throw this.#lose(loop)
       this.#undo(loop, attachment.bytes())
-      restoreFixed?.(attachment.bytes())
+      this.#whole.putBack(attachment.bytes())
       state.counts.aborts++
       monitor.suspend(end)
-      attachment.hold(state)
+      if (!forced) attachment.hold(state)
       return 0
     }
     state.counts.dispatches++
@@ -393,6 +400,13 @@ export class Dispatcher {
   #lose(loop: PlannedLoop): LaneLostError {
     this.#broken = true
     return new LaneLostError(loop)
+  }
+
+  /** Makes ready to undo the dispatch; false when that takes too many bytes. */
+  #save(loop: PlannedLoop, memory: Uint8Array): boolean {
+    if (!placeCopies(this.lanes.control, this.#frame, loop)) return false
+    const fixed = this.#ranges(loop.firstWindow, loop.windows)
+    return this.#whole.take(memory, [...fixed, ...wholeRanges(this.#frame, loop)])
   }
 
   /** Puts back what the pieces that were taken have copied. */

@@ -20,8 +20,9 @@ export interface Policy {
   readonly hotNs: number
   /** Cost of fork and join when lanes sleep. */
   readonly coldNs: number
-  /** Work seen in a loop before its chunk module is compiled. */
+  /** Work seen in a loop before its chunk module is compiled, and as much again for each of its instructions. */
   readonly evidenceNs: number
+  readonly evidenceNsEach: number
   /** First suspension of a loop that does not gain; doubles up to {@link Policy.longestSuspensionMs}. */
   readonly suspensionMs: number
   readonly longestSuspensionMs: number
@@ -38,7 +39,8 @@ export const defaultPolicy: Policy = {
   minimumWorkNs: 20_000,
   hotNs: 4_000,
   coldNs: 80_000,
-  evidenceNs: 1_000_000,
+  evidenceNs: 2_000_000,
+  evidenceNsEach: 20_000,
   suspensionMs: 20,
   longestSuspensionMs: 4_000
 }
@@ -51,6 +53,9 @@ const REFRESH_EVERY = 64
 
 /** Executions handed out in a row that must disappoint before the loop is suspended. */
 const STRIKES = 3
+
+/** Executions in a row that are left to sleeping lanes before these are woken once: they may then stay awake. */
+const COLD_PATIENCE = 64
 
 /** A gain below this is none: it does not pay for the second core. */
 const LEAST_GAIN = 1.08
@@ -76,11 +81,15 @@ export class ProfitMonitor {
   #evidence = 0
   #strikes = 0
   #runs = 0
+  #cold = 0
+  readonly #needed: number
   #suspensions = 0
   #suspendedUntil = 0
 
-  constructor(policy: Policy) {
+  /** `instructions`: size of the loop. */
+  constructor(policy: Policy, instructions: number) {
     this.#policy = policy
+    this.#needed = policy.evidenceNs + policy.evidenceNsEach * instructions
   }
 
   /** Expected nanoseconds of `units` on one thread. */
@@ -106,7 +115,7 @@ export class ProfitMonitor {
   /** Adds work that was seen; true when there is enough of it to prepare for hand-outs. */
   observe(units: number): boolean {
     this.#evidence += this.expect(units)
-    return this.#evidence >= this.#policy.evidenceNs || this.#policy.minimumWorkNs === 0
+    return this.#evidence >= this.#needed || this.#policy.minimumWorkNs === 0
   }
 
   /** Work seen so far. */
@@ -123,7 +132,11 @@ export class ProfitMonitor {
     if (work < minimumWorkNs) return "small"
     const gain = work * (1 - 1 / width)
     if (gain < 2 * hotNs) return "small"
-    return !hot && gain < 2 * coldNs ? "cold" : undefined
+    if (hot || gain >= 2 * coldNs || ++this.#cold >= COLD_PATIENCE) {
+      this.#cold = 0
+      return undefined
+    }
+    return "cold"
   }
 
   /** True when no execution of this size can be worth it, whatever the lanes do. */

@@ -2,6 +2,7 @@
  * Where guard, dispatcher and chunks find each other's values in control memory.
  *
  *     byte 8192   frame: one 16-byte slot a captured value, then a slot a step, then 16 bytes a written range
+ *     byte 53248  refusals: one word a plan
  *     byte 57344  results: 128 bytes a participant (0 = the owner, 1 + l = lane l)
  *     byte 61440  tickets: 64 blocks of 64 bytes, used in turn
  *     byte 65536  end
@@ -17,6 +18,9 @@ export const FRAME = 8192
 
 /** Bytes of a slot. @category layout @since 0.1.0 */
 export const SLOT = 16
+
+/** First byte of the refusals: a word a plan, why its guard last refused ({@link packRefusal}). @category layout @since 0.1.0 */
+export const REFUSALS = 53248
 
 /** First byte of the results. @category layout @since 0.1.0 */
 export const RESULTS = 57344
@@ -53,7 +57,7 @@ export const Ticket = {
 /**
  * What the guard tells of a group of stores that a dispatch may have to undo, six i64: where iteration 0 stores (low end,
  * high end), the step, where all iterations store (low end, high end), and, written by the dispatcher, the byte of
- * control memory at which the copy of the low end belongs.
+ * control memory at which the copy of the low end belongs; 0 when pieces do not copy the group.
  *
  * @category layout
  * @since 0.1.0
@@ -67,7 +71,10 @@ export const MAXIMUM_WINDOWS = 5
 export const PAGE_BYTES = 4096
 
 /** Most slots and ranges that fit into the frame. @category layout @since 0.1.0 */
-export const FRAME_SLOTS = (RESULTS - FRAME) / SLOT
+export const FRAME_SLOTS = (REFUSALS - FRAME) / SLOT
+
+/** Plans that have a word among the refusals. @category layout @since 0.1.0 */
+export const REFUSAL_WORDS = (RESULTS - REFUSALS) / 4
 
 /** Reductions that fit into a participant's results. @category layout @since 0.1.0 */
 export const MAXIMUM_REDUCTIONS = RESULT_BYTES / 8

@@ -54,6 +54,8 @@ export interface LoopFacts {
   readonly reductions: ReadonlyArray<Reduction>
   /** Invariant divisors, to be tested at entry. */
   readonly divisors: ReadonlyArray<{ readonly node: number; readonly offset: number; readonly signed: boolean }>
+  /** Stores and calls that stand only on ways out of the loop: a chunk that gets there ends before. */
+  readonly cut: ReadonlySet<number>
   /** Offsets of what can end a chunk early: traps and exits other than the trip test. */
   readonly aborts: ReadonlyArray<number>
   readonly obligations: ReadonlyArray<Obligation>
@@ -80,13 +82,12 @@ const BLOCKING: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Facts of the loop, or the reasons that rule it out (at least one). `stackPointer` is the global that holds it, where
- * one was recognised.
+ * Facts of the loop, or the reasons that rule it out (at least one).
  *
  * @category planning
  * @since 0.1.0
  */
-export const loopFacts = (graph: Graph, stackPointer: number | undefined): LoopFacts | ReadonlyArray<Reason> => {
+export const loopFacts = (graph: Graph): LoopFacts | ReadonlyArray<Reason> => {
   const loop = graph.loops[0]
   const reasons: Array<Reason> = []
   const refuse = (code: ReasonCode, offset: number, detail: string): void => {
@@ -106,7 +107,7 @@ export const loopFacts = (graph: Graph, stackPointer: number | undefined): LoopF
   }
   if (reasons.length > 0) return reasons
 
-  const { groups, induction, privately, unknown } = inductionOf(graph, stackPointer)
+  const { groups, induction, privately, unknown } = inductionOf(graph)
   const trip = induction.trip(0)
   if (trip === undefined) {
     refuse("uncountable", loop.offset, "no test that bounds the number of iterations was found")
@@ -152,6 +153,11 @@ export const loopFacts = (graph: Graph, stackPointer: number | undefined): LoopF
   if (reasons.length > 0 || trip === undefined) return reasons
 
   const { aborts, divisors } = hazards(graph, induction, trip)
+  const cut = waysOut(graph)
+  if (typeof cut === "number") {
+    refuse("call", cut, "a callee stores in an iteration as well as on the way out of the loop")
+    return reasons
+  }
   const endless = aborts.length === 0 ? undefined : graph.loops.find((inner) => {
     if (inner.id === 0 || !loop.body.has(inner.header) || inner.body.size === 0) return false
     const bound = induction.trip(inner.id)
@@ -163,13 +169,13 @@ export const loopFacts = (graph: Graph, stackPointer: number | undefined): LoopF
   }
   const captures = collectCaptures(graph, induction, marks, trip, groups, variables, [
     ...divisors.map((d) => d.node),
-    ...privately.conditions.map((c) => c.node)
+    ...privately.contained.flatMap(({ cells }) => cells.flatMap(({ conditions }) => conditions.map((c) => c.node)))
   ])
   if (captures.length > MAXIMUM_CAPTURES) {
     refuse("too-large", loop.offset, `${captures.length} captured values, at most ${MAXIMUM_CAPTURES}`)
     return reasons
   }
-  const facts = { graph, induction, trip, groups, privately, captures, variables, reductions, divisors, aborts }
+  const facts = { graph, induction, trip, groups, privately, captures, variables, reductions, divisors, aborts, cut }
   return { ...facts, obligations: obligationsOf(facts) }
 }
 
@@ -178,14 +184,13 @@ export const loopFacts = (graph: Graph, stackPointer: number | undefined): LoopF
  * where one was taken as such, everything is judged again without.
  */
 const inductionOf = (
-  graph: Graph,
-  stackPointer: number | undefined
+  graph: Graph
 ): ReturnType<typeof footprint> & { readonly induction: Induction; readonly privately: Privacy } => {
   const varying = new Set<number>()
   for (;;) {
     const induction = new Induction(graph, varying)
     const found = footprint(induction)
-    const privately = privacy(induction, found.groups, stackPointer)
+    const privately = privacy(induction, found.groups)
     const own = [...privately.covered, ...privately.contained.map(({ load }) => load)]
       .flatMap(({ members }) => members.map(({ access }) => access.node))
       .filter((node) => induction.invariantLoads.has(node))
@@ -212,6 +217,24 @@ const unknownDetail: Readonly<Record<"unknown-load" | "unknown-store" | "inner-t
   "unknown-load": "the address of this load does not advance evenly",
   "unknown-store": "the address of this store does not advance evenly",
   "inner-trip": "the address depends on an inner loop whose length changes"
+}
+
+/**
+ * Offsets of stores and followed calls that no iteration reaches. A callee's code exists once: an offset in it that both
+ * iterations and ways out reach cannot be cut, and is returned alone.
+ */
+const waysOut = (graph: Graph): Set<number> | number => {
+  const { body } = graph.loops[0]
+  const stores = graph.accesses.filter(({ kind }) => kind === "store")
+  const places = [...stores, ...graph.calls].filter(({ block }) => graph.order[block] >= 0)
+  const inside = new Set(places.filter(({ block }) => body.has(block)).map(({ position }) => position))
+  const cut = new Set<number>()
+  for (const { block, position } of places) {
+    if (body.has(block)) continue
+    if (inside.has(position)) return position
+    cut.add(position)
+  }
+  return cut
 }
 
 /** Ways in which a chunk can end early, and divisors whose test at entry rules one out. */
@@ -353,12 +376,9 @@ const obligationsOf = (facts: Omit<LoopFacts, "obligations">): Array<Obligation>
       }
     }
   }
-  for (const { expected, node } of facts.privately.conditions) {
-    result.push({ kind: "executed", condition: node, expected })
-  }
   for (const window of facts.privately.windows) result.push({ kind: "private", store: window.id })
-  for (const { load, store } of facts.privately.contained) {
-    result.push({ kind: "written-before-read", load: load.id, store: store.id })
+  for (const { cells, load } of facts.privately.contained) {
+    result.push({ kind: "written-before-read", load: load.id, stores: cells.map(({ group }) => group.id) })
   }
   for (const node of induction.invariantLoads) {
     const access = graph.accesses.find((a) => a.node === node)
@@ -375,15 +395,14 @@ const obligationsOf = (facts: Omit<LoopFacts, "obligations">): Array<Obligation>
 
 /**
  * True when a store and another access must not meet. Private bytes are exempt from each other, and from the loads that
- * read only what their own iteration has written.
+ * read only what their own iteration has written; where that is decided at entry, so is the exemption.
  *
  * @category queries
  * @since 0.1.0
  */
 export const needsDisjointness = (privately: Privacy, store: AccessGroup, other: AccessGroup): boolean => {
   if (!store.fixed) return true
-  if (other.kind === "store") return !other.fixed
-  return !privately.covered.has(other) && !privately.contained.some((pair) => pair.load === other)
+  return other.kind === "store" ? !other.fixed : !privately.covered.has(other)
 }
 
 /** True when a polynomial is the same in every iteration. @category queries @since 0.1.0 */

@@ -221,7 +221,7 @@ const planFunction = (
             index
           })
       )
-      const facts = loopFacts(graph, summaries.stackPointer)
+      const facts = loopFacts(graph)
       const outcome = "graph" in facts
         ? planned1(module, functionIndex, shape, types, facts, candidates.length, sharedMaximum, omit)
         : facts

@@ -76,10 +76,8 @@ export type Obligation =
   | { readonly kind: "disjoint"; readonly store: number; readonly other: number }
   /** Each lane has bytes of its own for the group: no store of another group comes near its pages. */
   | { readonly kind: "private"; readonly store: number }
-  /** An invariant condition has the outcome under which every iteration executes a store to private bytes. */
-  | { readonly kind: "executed"; readonly condition: number; readonly expected: boolean }
-  /** What the load group reads lies inside what the store group has written earlier in the same iteration. */
-  | { readonly kind: "written-before-read"; readonly load: number; readonly store: number }
+  /** What the load group reads lies inside what the store groups have written earlier in the same iteration. */
+  | { readonly kind: "written-before-read"; readonly load: number; readonly stores: ReadonlyArray<number> }
   /** A load taken as invariant is in bounds and was evaluated at entry. */
   | { readonly kind: "invariant-load"; readonly offset: number }
   /** An invariant divisor is neither 0 nor -1. */

@@ -198,6 +198,7 @@ class ChunkEmitter {
     const high = this.local("i64")
     this.saved.forEach((_, k) => {
       const at = layout.saved(k)
+      code.loadControl("i64", at + Saved.COPY).op(0x50).op(0x45).if()
       code.get(first).op(0xad).loadControl("i64", at + Saved.STRIDE).op(0x7e).set(from)
       code.get(first).get(this.rest).op(0x6a).i32(1).op(0x6b).op(0xad).loadControl("i64", at + Saved.STRIDE).op(0x7e)
       code.set(to)
@@ -209,6 +210,7 @@ class ChunkEmitter {
       code.get(low).op(0xa7)
       code.get(high).get(low).op(0x7d).op(0xa7)
       code.op(0xfc00a).out.u8(CONTROL).u8(0)
+      code.end()
     })
   }
 
@@ -246,6 +248,10 @@ class ChunkEmitter {
     const stays = this.staysAfterBranch()
     while (reader.next()) {
       const opcode = reader.opcode
+      if (facts.cut.has(reader.start)) {
+        code.op(0x00)
+        continue
+      }
       switch (opcode) {
         case 0x20:
           code.get(reader.index + SHIFT)
@@ -403,7 +409,8 @@ const calleeBody = (module: WasmModule, functionIndex: number, emitter: ChunkEmi
   const reader = new InstructionReader(module.bytes, codeStart, end)
   while (reader.next()) {
     const opcode = reader.opcode
-    if (opcode === 0x24 && emitter.writes(reader.index)) code.setGlobal(emitter.ownGlobal(reader.index))
+    if (emitter.facts.cut.has(reader.start)) code.op(0x00)
+    else if (opcode === 0x24 && emitter.writes(reader.index)) code.setGlobal(emitter.ownGlobal(reader.index))
     else if (opcode === 0x10 && emitter.calleeIndex.has(reader.index)) code.call(emitter.calleeIndex.get(reader.index)!)
     else if (opcode === 0x23) {
       const own = emitter.writes(reader.index) ? emitter.ownGlobal(reader.index) : emitter.chunkGlobal.get(reader.index)

@@ -14,7 +14,9 @@ import type { Trip } from "../analysis/trip.ts"
 import { testsOf } from "../analysis/trip.ts"
 import type { ValueType } from "../binary/module.ts"
 import { loadShape } from "../binary/opcodes.ts"
+import { REFUSAL_WORDS, REFUSALS } from "../plan/frame.ts"
 import type { LoopFacts } from "../plan/loop.ts"
+import { packRefusal, Refusal } from "../plan/refusal.ts"
 import type { Obligation } from "../plan/types.ts"
 import { Assembler } from "./assembler.ts"
 
@@ -42,7 +44,12 @@ export class Evaluator {
   /** Whether the loop whose trips are being counted is reached (a local), `undefined` for always. */
   #runs: number | undefined
 
-  constructor(facts: LoopFacts, omit: (obligation: Obligation) => boolean) {
+  /** What the next tests are about ({@link packRefusal}). */
+  because = 0
+  readonly #plan: number
+
+  constructor(facts: LoopFacts, plan: number, omit: (obligation: Obligation) => boolean) {
+    this.#plan = plan
     this.facts = facts
     this.omit = omit
     this.#parameters = facts.captures.length
@@ -60,9 +67,14 @@ export class Evaluator {
     this.refuseIf()
   }
 
-  /** Leaves the guard when the i32 on the stack is not zero. */
+  /** Leaves the guard when the i32 on the stack is not zero, and says why: {@link Evaluator.because}. */
   refuseIf(): void {
-    this.code.brIf(0)
+    const { code } = this
+    if (this.#plan >= REFUSAL_WORDS) {
+      code.brIf(0)
+      return
+    }
+    code.if().i32(REFUSALS + 4 * this.#plan).i32(this.because).storeControl("i32").br(1).end()
   }
 
   /** Pushes the value of an invariant node. */
@@ -142,6 +154,7 @@ export class Evaluator {
 
   /** Tests the invariant divisors of the loop itself. */
   divisors(): void {
+    this.because = packRefusal(Refusal.DIVISOR)
     for (const { node, offset, signed } of this.facts.divisors) {
       if (!this.omit({ kind: "safe-divisor", offset })) this.#testDivisor(node, signed)
     }
@@ -159,8 +172,11 @@ export class Evaluator {
     code.op(0xad).i64(info.offset + shape.bytes).op(0x7c)
     this.memoryBytes()
     code.op(0x56)
+    const before = this.because
+    this.because = packRefusal(Refusal.LOAD)
     if (checked) this.refuseIf()
     else code.op(0x1a)
+    this.because = before
     this.node(graph.a[node])
     code.access(graph.op[node], 0, info.offset)
   }
@@ -212,6 +228,8 @@ export class Evaluator {
     if (known !== undefined) return known
     const { code } = this
     const { graph, induction } = this.facts
+    const before = this.because
+    this.because = packRefusal(Refusal.TRIP, trip.loop)
     const conditions = trip.loop === 0 ? [] : necessaryConditions(induction, graph.loops[trip.loop].header)
     const outer = this.#runs
     this.#runs = this.executed(conditions)
@@ -222,6 +240,7 @@ export class Evaluator {
     // A loop that is not reached has no iteration; nothing about it was refused.
     if (this.#runs !== undefined) code.get(first).i64(0).get(this.#runs).op(0x1b).set(first)
     this.#runs = outer
+    this.because = before
     this.#trips.set(trip.loop, first)
     return first
   }

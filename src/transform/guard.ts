@@ -25,11 +25,13 @@ import { necessaryConditions } from "../analysis/conditions.ts"
 import type { AccessGroup } from "../analysis/footprint.ts"
 import { Kind } from "../analysis/graph.ts"
 import { fingerprint } from "../analysis/polynomial.ts"
+import type { Cell } from "../analysis/privacy.ts"
 import type { ValueType, WasmModule } from "../binary/module.ts"
 import type { FrameLayout } from "../plan/frame.ts"
 import { PAGE_BYTES, RESULT_BYTES, RESULTS, Saved, TICKETS } from "../plan/frame.ts"
 import type { LoopFacts } from "../plan/loop.ts"
 import { needsDisjointness } from "../plan/loop.ts"
+import { packRefusal, Refusal } from "../plan/refusal.ts"
 import type { Obligation } from "../plan/types.ts"
 import { assembleModule, CONTROL, functionBody } from "./assembler.ts"
 import { Evaluator, polynomialNodes } from "./evaluate.ts"
@@ -93,6 +95,11 @@ interface Interval {
   readonly stride: number
   /** Whether the accesses are reached (a local), `undefined` for always. */
   readonly runs: number | undefined
+  /** Where the address polynomial without iterations and spreads stands. */
+  readonly base: number
+  /** Factor of the only spread, when there is exactly one and it is an inner iteration. */
+  readonly row: number | undefined
+  readonly group: AccessGroup
 }
 
 class GuardEmitter {
@@ -101,13 +108,15 @@ class GuardEmitter {
   readonly plan: GuardPlan
   readonly index: number
   readonly omit: (obligation: Obligation) => boolean
+  /** Number of the last tested iteration (a local). */
+  last = 0
 
   constructor(module: WasmModule, plan: GuardPlan, index: number, omit: (obligation: Obligation) => boolean) {
     this.module = module
     this.plan = plan
     this.index = index
     this.omit = omit
-    this.evaluator = new Evaluator(plan.facts, omit)
+    this.evaluator = new Evaluator(plan.facts, index, omit)
   }
 
   emit(): Uint8Array {
@@ -117,17 +126,13 @@ class GuardEmitter {
     const done = evaluator.local("i32")
     const apart = evaluator.local("i64")
     const last = evaluator.local("i64")
+    this.last = last
     const participant = evaluator.local("i32")
     code.block()
     code.get(evaluator.tripCount(facts.trip)).i64(1).op(0x7d).tee(apart).tee(last).i64(2).op(0x53)
+    evaluator.because = packRefusal(Refusal.SHORT)
     evaluator.refuseIf()
     evaluator.divisors()
-    for (const { expected, node } of facts.privately.conditions) {
-      if (this.omit({ kind: "executed", condition: node, expected })) continue
-      evaluator.node(node)
-      if (expected) code.op(0x45)
-      evaluator.refuseIf()
-    }
     const intervals = facts.groups.map((group) => this.interval(group, last))
     this.disjointness(intervals)
     const units = this.work()
@@ -141,18 +146,18 @@ class GuardEmitter {
       code.storeControl("i32")
     })
     plan.saved.forEach((group, k) => {
-      const { firstHigh, firstLow, high, low, stride } = intervals[facts.groups.indexOf(group)]
+      const interval = intervals[facts.groups.indexOf(group)]
       const at = layout.saved(k)
-      code.i32(at + Saved.FIRST_LOW).get(firstLow).storeControl("i64")
-      code.i32(at + Saved.FIRST_HIGH).get(firstHigh).storeControl("i64")
-      code.i32(at + Saved.STRIDE).get(stride).storeControl("i64")
-      code.i32(at + Saved.LOW).get(low).storeControl("i64")
-      code.i32(at + Saved.HIGH).get(high).storeControl("i64")
+      this.report(at + Saved.FIRST_LOW, interval.firstLow, interval)
+      this.report(at + Saved.FIRST_HIGH, interval.firstHigh, interval)
+      this.report(at + Saved.STRIDE, interval.stride, interval)
+      this.report(at + Saved.LOW, interval.low, interval)
+      this.report(at + Saved.HIGH, interval.high, interval)
     })
     plan.windows.forEach((group, k) => {
       const interval = intervals[facts.groups.indexOf(group)]
-      code.i32(layout.range(k)).get(interval.low).storeControl("i64")
-      code.i32(layout.range(k) + 8).get(interval.high).storeControl("i64")
+      this.report(layout.range(k), interval.low, interval)
+      this.report(layout.range(k) + 8, interval.high, interval)
     })
     code.i32(this.index).get(apart).op(0xa7).get(units).op(0xa7).call(0).set(done)
     code.end()
@@ -181,6 +186,7 @@ class GuardEmitter {
   interval(group: AccessGroup, last: number): Interval {
     const { evaluator } = this
     const { code } = evaluator
+    evaluator.because = packRefusal(Refusal.SPAN, group.id)
     const runs = evaluator.executed(this.conditionsOf(group))
     const base = evaluator.local("i64")
     const stride = evaluator.local("i64")
@@ -194,7 +200,7 @@ class GuardEmitter {
     code.get(stride).get(last).op(0x7e).set(travel)
     this.refuseHuge(travel)
     code.i64(0).set(least).i64(0).set(most)
-    for (const spread of group.spreads) this.addSpread(spread, least, most)
+    const factors = group.spreads.map((spread) => this.addSpread(spread, least, most))
     const at = (extreme: number, plus: number, over: 0x53 | 0x55 | undefined): number => {
       const local = evaluator.local("i64")
       code.get(base).get(extreme).op(0x7c).i64(plus).op(0x7c)
@@ -204,6 +210,7 @@ class GuardEmitter {
     }
     const lowest = at(least, group.addressLow, 0x53)
     const highest = at(most, group.addressHigh, 0x55)
+    evaluator.because = packRefusal(Refusal.WRAP, group.id)
     if (!this.omit({ kind: "no-wrap", group: group.id })) {
       code.get(lowest).i64(0).op(0x53)
       this.refuseWhere(runs)
@@ -216,8 +223,12 @@ class GuardEmitter {
       firstLow: at(least, group.low, undefined),
       firstHigh: at(most, group.high, undefined),
       stride,
-      runs
+      runs,
+      base,
+      row: factors.length === 1 && group.spreads[0].symbol.startsWith("J") ? factors[0] : undefined,
+      group
     }
+    evaluator.because = packRefusal(Refusal.BOUNDS, group.id)
     if (!this.omit({ kind: "in-bounds", group: group.id })) {
       code.get(result.high)
       evaluator.memoryBytes()
@@ -225,6 +236,14 @@ class GuardEmitter {
       this.refuseWhere(runs)
     }
     return result
+  }
+
+  /** Writes an end of an interval to the frame; 0 where nothing of it is reached, and so nothing was tested. */
+  report(byte: number, value: number, { runs }: Interval): void {
+    const { code } = this.evaluator
+    code.i32(byte).get(value)
+    if (runs !== undefined) code.i64(0).get(runs).op(0x1b)
+    code.storeControl("i64")
   }
 
   /** Invariant conditions without which no access of the group is reached. */
@@ -252,7 +271,7 @@ class GuardEmitter {
     evaluator.refuseIf()
   }
 
-  addSpread(spread: AccessGroup["spreads"][number], least: number, most: number): void {
+  addSpread(spread: AccessGroup["spreads"][number], least: number, most: number): number {
     const { evaluator } = this
     const { code } = evaluator
     const { induction } = this.plan.facts
@@ -276,6 +295,7 @@ class GuardEmitter {
     this.refuseHuge(two)
     code.get(least).get(one).get(two).get(one).get(two).op(0x53).op(0x1b).op(0x7c).set(least)
     code.get(most).get(one).get(two).get(one).get(two).op(0x55).op(0x1b).op(0x7c).set(most)
+    return factor
   }
 
   /**
@@ -284,28 +304,29 @@ class GuardEmitter {
    */
   disjointness(intervals: ReadonlyArray<Interval>): void {
     const { groups, privately } = this.plan.facts
+    const inside = new Map<AccessGroup, number>()
+    for (const { cells, load } of privately.contained) inside.set(load, this.isInside(intervals, load, cells))
     groups.forEach((store, s) => {
       if (store.kind !== "store") return
       groups.forEach((other, o) => {
         if ((other.kind === "store" && o < s) || !needsDisjointness(privately, store, other)) return
         if (this.omit({ kind: "disjoint", store: store.id, other: other.id })) return
-        this.keepApart(intervals[s], intervals[o], s !== o, !store.fixed && !other.fixed)
+        this.evaluator.because = packRefusal(Refusal.OVERLAP, store.id, other.id)
+        const own = store.fixed ? inside.get(other) : undefined
+        this.keepApart(intervals[s], intervals[o], s !== o, !store.fixed && !other.fixed, own)
       })
     })
     for (const window of privately.windows) {
       if (this.omit({ kind: "private", store: window.id })) continue
       const own = intervals[groups.indexOf(window)]
       groups.forEach((store, k) => {
+        this.evaluator.because = packRefusal(Refusal.PAGES, window.id, store.id)
         if (store.kind === "store" && !store.fixed) this.keepFromPages(own, intervals[k])
       })
     }
-    for (const { load, store } of privately.contained) {
-      if (this.omit({ kind: "written-before-read", load: load.id, store: store.id })) continue
-      this.keepInside(intervals[groups.indexOf(load)], intervals[groups.indexOf(store)])
-    }
   }
 
-  keepApart(a: Interval, b: Interval, distinct: boolean, moving: boolean): void {
+  keepApart(a: Interval, b: Interval, distinct: boolean, moving: boolean, exempt: number | undefined): void {
     const { evaluator } = this
     const { code } = evaluator
     code.i32(0)
@@ -318,13 +339,61 @@ class GuardEmitter {
       code.get(a.stride).get(b.stride).op(0x51)
       code.get(window).get(a.stride).i64(0).get(a.stride).op(0x7d).get(a.stride).i64(0).op(0x55).op(0x1b)
       code.op(0x57).op(0x71).op(0x72)
+      this.interleaved(a, b)
     }
     if (distinct) {
       code.get(a.high).get(b.low).op(0x57).op(0x72)
       code.get(b.high).get(a.low).op(0x57).op(0x72)
     }
+    if (exempt !== undefined) code.get(exempt).op(0x72)
     code.op(0x45)
     this.refuseWhere(a.runs, b.runs)
+  }
+
+  /**
+   * Adds, by `or`, the third way to stay apart: columns. Rows lie E = |factor| apart, all iterations fit into one row,
+   * and what one iteration touches there fits into one step. Then the remainders modulo E of different iterations
+   * differ, whatever the row.
+   *
+   *     |stride| · M + width ≤ E,  width ≤ |stride|,  width = that of both accesses in one row
+   */
+  interleaved(a: Interval, b: Interval): void {
+    const { evaluator } = this
+    const { code } = evaluator
+    const row = a.row ?? b.row
+    if (row === undefined) return
+    if ([a, b].some((one) => one.row === undefined && one.group.spreads.length > 0)) return
+    const size = evaluator.local("i64")
+    const step = evaluator.local("i64")
+    const offset = evaluator.local("i64")
+    const width = evaluator.local("i64")
+    const magnitude = (local: number): void => {
+      code.i64(0).get(local).op(0x7d).get(local).get(local).i64(0).op(0x53).op(0x1b)
+    }
+    magnitude(row)
+    code.set(size)
+    // A row of size 0 would be no row: 1 makes the test fail.
+    code.get(size).i64(1).get(size).i64(0).op(0x55).op(0x1b).set(size)
+    magnitude(a.stride)
+    code.set(step)
+    // offset of b's access behind a's, brought to [0, E), then to (−E/2, E/2]
+    code.get(b.base).i64(b.group.low).op(0x7c).get(a.base).i64(a.group.low).op(0x7c).op(0x7d)
+    code.get(size).op(0x81).get(size).op(0x7c).get(size).op(0x81).set(offset)
+    code.get(offset).get(size).op(0x7d).get(offset).get(offset).i64(1).op(0x86).get(size).op(0x55).op(0x1b).set(offset)
+    const widthA = a.group.high - a.group.low
+    const widthB = b.group.high - b.group.low
+    // width = max(widthA, offset + widthB) − min(0, offset)
+    code.i64(widthA).get(offset).i64(widthB).op(0x7c).i64(widthA).get(offset).i64(widthB).op(0x7c).op(0x55).op(0x1b)
+    code.i64(0).get(offset).i64(0).get(offset).op(0x53).op(0x1b).op(0x7d).set(width)
+    code.get(a.stride).get(b.stride).op(0x51)
+    code.get(width).get(step).op(0x57).op(0x71)
+    code.get(step).get(this.last).op(0x7e).get(width).op(0x7c).get(size).op(0x57).op(0x71)
+    for (const one of [a, b]) {
+      if (one.row === undefined || one.row === row) continue
+      magnitude(one.row)
+      code.get(size).op(0x51).op(0x71)
+    }
+    code.op(0x72)
   }
 
   /** Refuses a store into a page that holds private bytes. */
@@ -336,11 +405,40 @@ class GuardEmitter {
     this.refuseWhere(window.runs, store.runs)
   }
 
-  /** Refuses a load that leaves the row that was written. */
-  keepInside(load: Interval, store: Interval): void {
-    const { code } = this.evaluator
-    code.get(load.low).get(store.low).op(0x53).get(load.high).get(store.high).op(0x55).op(0x72)
-    this.refuseWhere(load.runs)
+  /**
+   * A local (i32): 1 when a load stays inside what its iteration has written. From its low end on, cells that begin
+   * where those before have got to carry on, in as many rounds as there are cells.
+   */
+  isInside(intervals: ReadonlyArray<Interval>, load: AccessGroup, cells: ReadonlyArray<Cell>): number {
+    const { evaluator } = this
+    const { code } = evaluator
+    const { groups } = this.plan.facts
+    const { high, low } = intervals[groups.indexOf(load)]
+    const reached = evaluator.local("i64")
+    const spans = cells.map((cell) => {
+      const { firstHigh, firstLow } = intervals[groups.indexOf(cell.group)]
+      const written = evaluator.executed(cell.conditions)
+      if (cell.row) return { from: firstLow, to: firstHigh, written }
+      const from = evaluator.local("i64")
+      const to = evaluator.local("i64")
+      code.get(firstLow).i64(cell.low - cell.group.low).op(0x7c).tee(from).i64(cell.high - cell.low).op(0x7c).set(to)
+      return { from, to, written }
+    })
+    code.get(low).set(reached)
+    for (let round = 0; round < spans.length; round++) {
+      for (const { from, to, written } of spans) {
+        code.get(to).get(reached)
+        code.get(from).get(reached).op(0x57).get(to).get(reached).op(0x55).op(0x71)
+        if (written !== undefined) code.get(written).op(0x71)
+        code.op(0x1b).set(reached)
+      }
+    }
+    const inside = evaluator.local("i32")
+    const stores = cells.map(({ group }) => group.id)
+    if (this.omit({ kind: "written-before-read", load: load.id, stores })) code.i32(1)
+    else code.get(reached).get(high).op(0x59)
+    code.set(inside)
+    return inside
   }
 
   /** A local (i64) with the instructions of one iteration, inner loops multiplied by their trip counts. */
@@ -357,7 +455,7 @@ class GuardEmitter {
         emit(inner.id)
         const trip = induction.trip(inner.id)
         if (trip !== undefined && induction.isInvariantTrip(trip) && !trip.wide) {
-          code.get(this.estimate(trip)).op(0x7e)
+          code.get(this.estimate(trip, inner.header)).op(0x7e)
         } else code.i64(UNKNOWN_TRIP).op(0x7e)
         code.op(0x7c)
       }
@@ -370,9 +468,10 @@ class GuardEmitter {
   }
 
   /** Inner trip count for the estimate only: |limit − start| / |step| + 1, at most 2²⁰. */
-  estimate(trip: LoopFacts["trip"]): number {
+  estimate(trip: LoopFacts["trip"], header: number): number {
     const { evaluator } = this
     const { code } = evaluator
+    const runs = evaluator.executed(necessaryConditions(this.plan.facts.induction, header))
     const distance = evaluator.local("i64")
     const result = evaluator.local("i64")
     evaluator.polynomial(trip.limit)
@@ -383,6 +482,7 @@ class GuardEmitter {
     const step = polynomialNodes(trip.step).length === 0 ? Math.max(1, Math.abs(trip.step.constant)) : 1
     code.i64(step).op(0x80).i64(1).op(0x7c).set(result)
     code.get(result).i64(2 ** 20).get(result).i64(2 ** 20).op(0x54).op(0x1b).set(result)
+    if (runs !== undefined) code.get(result).i64(0).get(runs).op(0x1b).set(result)
     return result
   }
 
