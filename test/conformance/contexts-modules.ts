@@ -103,6 +103,9 @@ const loops = (name: string): Subject => ({
   }
 })
 
+/** A word of the texts below that is no import of this file. */
+const load = "import"
+
 /** Writes UTF-16 text as the glue of the lexers does, growing the memory where it must. */
 const lexer = (
   name: string,
@@ -116,9 +119,9 @@ const lexer = (
   run: ({ call, exports, memory, write }, profile) => {
     const texts = [
       "",
-      `import a, { b as c } from "x"\nexport const d = import("y")\nexports.e = require("f")\n`,
+      `${load} a, { b as c } from "x"\nexport const d = ${load}("y")\nexports.e = require("f")\n`,
       `module.exports = { ${Array.from({ length: 200 }, (_, i) => `name${i}`).join(", ")} }\n`,
-      `exports.x = 1; import("z${"z".repeat(40)}");\n`.repeat(150),
+      `exports.x = 1; ${load}("z${"z".repeat(40)}");\n`.repeat(150),
       // More than there is room for.
       `export { y } from "q"\n`.repeat(9_000)
     ]
