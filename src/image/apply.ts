@@ -193,7 +193,7 @@ export const repairPages = (
 export const needsRepair = (m: WasmModule, fresh: boolean | undefined): boolean =>
   fresh !== true || m.start !== undefined || m.memories.some((memory) => memory.import !== undefined)
 
-/** What writes the pages of the image into a memory: by copy, or by mapping. */
+/** What writes the pages of the image into a memory: by copy, or by mapping. @category models @since 0.1.0 */
 export type PageWriter = (memory: WebAssembly.Memory, image: MemoryImage, index: number) => void
 
 /**

@@ -47,8 +47,14 @@ const TYPES: ReadonlyArray<BitsType> = ["i32", "i64", "f32", "f64", "v128"]
 const bytesOfHash = (hash: string): Uint8Array =>
   Uint8Array.from({ length: 16 }, (_, at) => Number.parseInt(hash.slice(at * 2, at * 2 + 2), 16))
 
-const hashOfBytes = (bytes: Uint8Array): string =>
-  Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")
+/** Two hex digits of each byte: an index has thousands of hashes, and is read by code that has not run before. */
+const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"))
+
+const hashOfBytes = (bytes: Uint8Array, at: number): string => {
+  let text = ""
+  for (let byte = at; byte < at + 16; byte++) text += HEX[bytes[byte]]
+  return text
+}
 
 const writeList = (out: ByteWriter, list: ReadonlyArray<number>): void => {
   out.u32(list.length)
@@ -152,7 +158,7 @@ const readMemory = (reader: ByteReader, take: () => Uint8Array | undefined): Mem
     last = page
     if (reader.u8() === 0) return { page, bytes: undefined, hash: "" }
     const at = reader.skip(16)
-    return { page, hash: hashOfBytes(reader.bytes.subarray(at, at + 16)), bytes: take() }
+    return { page, hash: hashOfBytes(reader.bytes, at), bytes: take() }
   })
   return { pages, delta }
 }
@@ -212,7 +218,7 @@ export const decodeIndex = (bytes: Uint8Array, pages?: Uint8Array): Image => {
   const sizes = imageSizes(bytes)
   if (bytes.length < sizes.index) throw truncated(bytes.length, sizes.index)
   const index = bytes.subarray(0, sizes.index)
-  if (hashOfBytes(index.subarray(HASH_AT, HASH_AT + 16)) !== indexHash(index)) {
+  if (hashOfBytes(index, HASH_AT) !== indexHash(index)) {
     throw new Mismatch(
       "corrupt",
       `bytes 0 to ${sizes.index}`,

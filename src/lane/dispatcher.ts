@@ -449,6 +449,7 @@ export class Dispatcher {
     if (mapped.rung !== "alias") return undefined
     const joined: Array<[number, number]> = []
     for (const [low, high] of this.#ranges(loop.firstWindow, loop.windows).sort((x, y) => x[0] - y[0])) {
+      if (low === high) continue
       const page = Math.floor(low / PAGE_BYTES)
       const end = Math.ceil(high / PAGE_BYTES)
       const last = joined[joined.length - 1]
