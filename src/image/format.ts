@@ -47,13 +47,15 @@ const TYPES: ReadonlyArray<BitsType> = ["i32", "i64", "f32", "f64", "v128"]
 const bytesOfHash = (hash: string): Uint8Array =>
   Uint8Array.from({ length: 16 }, (_, at) => Number.parseInt(hash.slice(at * 2, at * 2 + 2), 16))
 
-/** Two hex digits of each byte: an index has thousands of hashes, and is read by code that has not run before. */
-const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"))
-
-const hashOfBytes = (bytes: Uint8Array, at: number): string => {
-  let text = ""
-  for (let byte = at; byte < at + 16; byte++) text += HEX[bytes[byte]]
-  return text
+/**
+ * Bytes as hex digits, two a byte. An index has thousands of hashes and is read by code that has not run before, so the
+ * engine's own conversion is used where it has one.
+ */
+const hexOf = (bytes: Uint8Array): string => {
+  const own = (bytes as { readonly toHex?: () => string }).toHex
+  return own === undefined
+    ? Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")
+    : own.call(bytes)
 }
 
 const writeList = (out: ByteWriter, list: ReadonlyArray<number>): void => {
@@ -149,7 +151,7 @@ const indexHash = (index: Uint8Array): string => {
   return hash128(copy)
 }
 
-const readMemory = (reader: ByteReader, take: () => Uint8Array | undefined): MemoryImage => {
+const readMemory = (reader: ByteReader, hex: string, take: () => Uint8Array | undefined): MemoryImage => {
   const pages = reader.u32()
   let last = -1
   const delta = Array.from({ length: reader.count() }, (): DeltaPage => {
@@ -158,7 +160,7 @@ const readMemory = (reader: ByteReader, take: () => Uint8Array | undefined): Mem
     last = page
     if (reader.u8() === 0) return { page, bytes: undefined, hash: "" }
     const at = reader.skip(16)
-    return { page, hash: hashOfBytes(reader.bytes, at), bytes: take() }
+    return { page, hash: hex.slice(at * 2, at * 2 + 32), bytes: take() }
   })
   return { pages, delta }
 }
@@ -218,7 +220,8 @@ export const decodeIndex = (bytes: Uint8Array, pages?: Uint8Array): Image => {
   const sizes = imageSizes(bytes)
   if (bytes.length < sizes.index) throw truncated(bytes.length, sizes.index)
   const index = bytes.subarray(0, sizes.index)
-  if (hashOfBytes(index, HASH_AT) !== indexHash(index)) {
+  const hex = hexOf(index)
+  if (hex.slice(HASH_AT * 2, HASH_AT * 2 + 32) !== indexHash(index)) {
     throw new Mismatch(
       "corrupt",
       `bytes 0 to ${sizes.index}`,
@@ -237,7 +240,7 @@ export const decodeIndex = (bytes: Uint8Array, pages?: Uint8Array): Image => {
     const image: Image = {
       module: reader.name(),
       fingerprint: reader.name(),
-      memories: Array.from({ length: reader.count() }, () => readMemory(reader, take)),
+      memories: Array.from({ length: reader.count() }, () => readMemory(reader, hex, take)),
       globals: Array.from({ length: reader.count() }, () => readGlobal(reader)),
       tables: Array.from({ length: reader.count() }, () => readTable(reader)),
       dropped: { data: readList(reader), elements: readList(reader) },

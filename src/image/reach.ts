@@ -127,15 +127,43 @@ export const writeConstant = (out: ByteWriter, type: BitsType, bits: bigint): By
   }
 }
 
+/** A global and what it is to hold. @category models @since 0.1.0 */
+export interface GlobalValue {
+  readonly global: WebAssembly.Global
+  readonly type: BitsType
+  readonly bits: bigint
+}
+
+/** A number as JavaScript carries it without loss; undefined for a NaN, whose bits it may change, and for a vector. */
+const plainValue = (type: BitsType, bits: bigint): number | bigint | undefined => {
+  if (type === "i32") return Number(BigInt.asIntN(32, bits))
+  if (type === "i64") return BigInt.asIntN(64, bits)
+  if (type === "v128") return undefined
+  const view = new DataView(new ArrayBuffer(8))
+  if (type === "f32") view.setUint32(0, Number(bits))
+  else view.setBigUint64(0, bits)
+  const value = type === "f32" ? view.getFloat32(0) : view.getFloat64(0)
+  return Number.isNaN(value) ? undefined : value
+}
+
 /**
- * Sets globals to the given bits, through a module that imports them and whose start function sets each to a constant.
+ * Sets globals to the given bits: by their value where JavaScript carries it without loss, the others through a module.
  *
  * @category access
  * @since 0.1.0
  */
-export const writeGlobals = (
-  globals: ReadonlyArray<{ readonly global: WebAssembly.Global; readonly type: BitsType; readonly bits: bigint }>
-): void => {
+export const writeGlobals = (globals: ReadonlyArray<GlobalValue>): void => {
+  const others: Array<GlobalValue> = []
+  for (const entry of globals) {
+    const value = plainValue(entry.type, entry.bits)
+    if (value === undefined) others.push(entry)
+    else entry.global.value = value
+  }
+  writeBits(others)
+}
+
+/** Sets globals through a module that imports them and whose start function sets each to a constant. */
+const writeBits = (globals: ReadonlyArray<GlobalValue>): void => {
   if (globals.length === 0) return
   const imports = new ByteWriter().u32(globals.length)
   const body = new ByteWriter().u32(0)
