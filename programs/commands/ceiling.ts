@@ -8,13 +8,14 @@
 import * as Effect from "effect/Effect"
 import { sharedMapping } from "../../layers/node/shared.ts"
 import { ByteWriter } from "../../src/binary/writer.ts"
+import { CONTROL_MAXIMUM_PAGES } from "../../src/lane/control.ts"
 import type { LaneGroup } from "../../src/lane/lanes.ts"
 
 const I32 = 0x7f
 
 /** `run(start, count, out)`: `count` rounds of a multiplication and a shift that nothing can shorten. */
 const kernelBytes = (): Uint8Array<ArrayBuffer> => {
-  const imports = new ByteWriter().u32(1).name("folio").name("control").u8(2).u8(3).u32(1).u32(1)
+  const imports = new ByteWriter().u32(1).name("folio").name("control").u8(2).u8(3).u32(1).u32(CONTROL_MAXIMUM_PAGES)
   const body = new ByteWriter()
     .u32(1).u32(1).u8(I32)
     .u8(0x20).u32(0).u8(0x41).s32(1).u8(0x72).u8(0x21).u32(3) // mixed = start | 1

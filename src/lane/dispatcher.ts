@@ -247,7 +247,7 @@ export class Dispatcher {
     state.counts.nsPerUnit = monitor.serialNs
     state.impatience = 0
     attachment.used(worked)
-    if (!early) monitor.handedOut(work, (end - start) * 1e6, end)
+    if (!early && this.#joined > 0) monitor.handedOut(work, (end - start) * 1e6, end)
     if (end < monitor.suspendedUntil) attachment.hold(state)
     return iterations
   }
@@ -318,10 +318,17 @@ export class Dispatcher {
         Atomics.store(this.#words, next, ++done)
         this.#words[limit] = pieces
       }
-      if (state.monitor.wantsTiming && pieces > 1) {
+      const timing = pieces > 1 ? state.monitor.timing(iterations * units) : undefined
+      if (timing !== undefined) {
         const before = this.host.now()
-        one()
-        state.monitor.timed(usable * units, (this.host.now() - before) * 1e6)
+        const last = timing === "whole" ? pieces : 1
+        for (let k = 0; k < last; k++) one()
+        state.monitor.timed(Math.min(iterations, done * usable) * units, (this.host.now() - before) * 1e6)
+        if (done >= pieces) {
+          this.#joined = 0
+          this.#ownerEnd = this.host.now()
+          return true
+        }
       }
       // The count of done pieces grows in `one`.
       for (; lanesUp === 0; one()) {

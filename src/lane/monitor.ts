@@ -48,8 +48,12 @@ export const defaultPolicy: Policy = {
 /** Nanoseconds of a unit before anything was timed: three instructions in a cycle of a 3 GHz core, halved for memory. */
 const FIRST_GUESS_NS = 0.2
 
-/** Executions between two timings of one thread alone. */
-const REFRESH_EVERY = 64
+/** Timings of one thread alone before the first hand-out, and hand-outs between two further ones. */
+const FIRST_TIMINGS = 2
+const REFRESH_EVERY = 48
+
+/** Loops up to this long (ns) are timed as a whole, longer ones by a piece. */
+const WHOLE_NS = 4_000_000
 
 /** Executions handed out in a row that must disappoint before the loop is suspended. */
 const STRIKES = 3
@@ -57,8 +61,13 @@ const STRIKES = 3
 /** Executions in a row that are left to sleeping lanes before these are woken once: they may then stay awake. */
 const COLD_PATIENCE = 64
 
-/** A gain below this is none: it does not pay for the second core. */
-const LEAST_GAIN = 1.08
+/**
+ * A gain below this is none. Short loops need more: what a lane has written is in its core's cache, and the owner pays for
+ * that later, where no clock of this loop sees it.
+ */
+const LEAST_GAIN = 1.1
+const LEAST_GAIN_SHORT = 1.3
+const SHORT_NS = 1_000_000
 
 /**
  * Why an execution was not handed out.
@@ -81,6 +90,8 @@ export class ProfitMonitor {
   #evidence = 0
   #strikes = 0
   #runs = 0
+  #timings = 0
+  #nextTiming = 0
   #cold = 0
   readonly #needed: number
   #suspensions = 0
@@ -102,9 +113,10 @@ export class ProfitMonitor {
     return this.#suspendedUntil
   }
 
-  /** True when one thread alone should be timed before the next hand-out. */
-  get wantsTiming(): boolean {
-    return this.#serialNs === undefined || this.#runs % REFRESH_EVERY === REFRESH_EVERY - 1
+  /** What of the next execution one thread alone should be timed by. */
+  timing(units: number): "whole" | "piece" | undefined {
+    if (this.#timings >= FIRST_TIMINGS && this.#runs < this.#nextTiming) return undefined
+    return this.expect(units) <= WHOLE_NS && this.#policy.minimumWorkNs > 0 ? "whole" : "piece"
   }
 
   /** Nanoseconds of a unit as measured, for reports. */
@@ -148,6 +160,8 @@ export class ProfitMonitor {
   timed(units: number, ns: number): void {
     if (units <= 0 || ns <= 0) return
     const one = ns / units
+    this.#timings++
+    this.#nextTiming = this.#runs + REFRESH_EVERY
     this.#serialNs = this.#serialNs === undefined ? one : 0.7 * this.#serialNs + 0.3 * one
   }
 
@@ -155,7 +169,8 @@ export class ProfitMonitor {
   handedOut(units: number, ns: number, nowMs: number): void {
     this.#runs++
     if (this.#policy.minimumWorkNs === 0) return
-    if (this.expect(units) >= ns * LEAST_GAIN) {
+    const alone = this.expect(units)
+    if (alone >= ns * (alone < SHORT_NS ? LEAST_GAIN_SHORT : LEAST_GAIN)) {
       this.#strikes = 0
       if (this.#runs % 256 === 0) this.#suspensions = 0
       return
