@@ -109,6 +109,25 @@ const checkTable = (table: WebAssembly.Table, image: TableImage): void => {
   }
 }
 
+/** Globals, tables and functions that the image names must be ones of this module. */
+const checkShape = (m: WasmModule, image: Image): void => {
+  const fits = image.globals.every(({ index, mutable, type }) => {
+    const global = m.globals[index]
+    return global !== undefined && global.mutable === mutable && global.valueType === type
+  }) && image.tables.every(({ index, slots }) =>
+    m.tables[index] !== undefined && slots.every((slot) =>
+      slot < m.functions.length
+    )
+  )
+  if (fits) return
+  throw new Mismatch(
+    "module",
+    "the module",
+    "it has other globals or tables than the image",
+    "Use the module that the image was made from."
+  )
+}
+
 /** Immutable imports must be what they were: addresses in the image depend on them. */
 const checkImports = (m: WasmModule, exports: WebAssembly.Exports, image: Image): void => {
   const wanted = image.globals.filter(({ mutable }) => !mutable)
@@ -136,12 +155,14 @@ export const growMemory = (
   memory: WebAssembly.Memory,
   image: MemoryImage,
   index: number,
+  is64: boolean,
   grow: ApplyOptions["grow"]
 ): void => {
   const missing = image.pages - memory.buffer.byteLength / PAGE_BYTES
   if (missing === 0) return
   try {
-    if (grow === undefined) memory.grow(missing)
+    // A memory that is addressed by 64 bits takes a bigint; the type declarations know the other kind only.
+    if (grow === undefined) memory.grow((is64 ? BigInt(missing) : missing) as number)
     else grow(memory, missing, index)
   } catch (error) {
     throw new Mismatch(
@@ -232,6 +253,7 @@ export const checkTarget = (
       "Use the module that the image was made from."
     )
   }
+  checkShape(m, image)
   for (const [index, memory] of image.memories.entries()) {
     checkMemory(m, memoryOf(m, exports, index), memory, index)
   }
@@ -300,7 +322,9 @@ export const applyImage = (
 ): void => {
   checkTarget(m, exports, image, options)
   const memories = image.memories.map((_, index) => memoryOf(m, exports, index))
-  for (const [index, memory] of image.memories.entries()) growMemory(memories[index], memory, index, options.grow)
+  for (const [index, memory] of image.memories.entries()) {
+    growMemory(memories[index], memory, index, m.memories[index].is64, options.grow)
+  }
   const repair = needsRepair(m, options.fresh)
   const baselines = repair ? memoryBaselines(m, importedGlobals(m, image.globals)) : []
   for (const [index, memory] of image.memories.entries()) {

@@ -72,6 +72,9 @@ const captureTable = (
   index: number,
   functions: ReadonlyMap<unknown, number>
 ): TableImage => {
+  if (m.tables[index].is64) {
+    throw new Mismatch("table", `table ${index}`, "it is addressed by 64 bits", "Build the module with 32-bit tables.")
+  }
   const table = tableOf(m, exports, index)
   const slots: Array<number> = []
   for (let slot = 0; slot < table.length; slot++) {

@@ -93,7 +93,9 @@ export const loadChunks = async (
   checkTarget(m, exports, index, options)
   const pages = storedPages(index)
   const memories = index.memories.map((_, memory) => memoryOf(m, exports, memory))
-  for (const [memory, image] of index.memories.entries()) growMemory(memories[memory], image, memory, options.grow)
+  for (const [memory, image] of index.memories.entries()) {
+    growMemory(memories[memory], image, memory, m.memories[memory].is64, options.grow)
+  }
   const chunks = Math.ceil(pages.length / PAGES_PER_CHUNK)
   let next = 0
   const loadOne = async (chunk: number): Promise<void> => {
