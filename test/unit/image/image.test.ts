@@ -218,6 +218,25 @@ describe("applyImage", () => {
     assert.strictEqual(mismatchOf(() => applyImage(decodeModule(none), instantiate(none), one)).code, "no-memory")
   })
 
+  it("refuses an image that names what the module does not have", async () => {
+    const { image } = booted()
+    const other = await assemble(`(module (memory (export "a") 2) (memory (export "b") 1))`)
+    assert.strictEqual(mismatchOf(() => applyImage(decodeModule(other), instantiate(other), image)).code, "module")
+  })
+
+  it("takes memories that are addressed by 64 bits, grown and baked", async () => {
+    const bytes = await assemble(`(module (memory (export "memory") i64 1 9) (data (i64.const 8) "abc")
+      (func (export "boot") (drop (memory.grow (i64.const 2))) (i32.store (i64.const 150000) (i32.const 3))))`)
+    const m = decodeModule(bytes)
+    const source = instantiate(instrument(m))
+    source.boot()
+    const image = capture(m, source, options)
+    const fresh = instantiate(instrument(m))
+    applyImage(m, fresh, image)
+    assert.isTrue(bytesOf(fresh).equals(bytesOf(source)))
+    assert.isTrue(bytesOf(instantiate(bakeModule(m, image))).equals(bytesOf(source)))
+  })
+
   it("compares immutable imports, since addresses depend on them", async () => {
     const bytes = await assemble(`(module (import "env" "base" (global $base i32)) (memory (export "m") 1)
       (data (global.get $base) "placed"))`)
