@@ -18,7 +18,8 @@ import { constructs, large, sieve } from "./lib/bake-modules.ts"
 import { check, type Instrument } from "./lib/instrument.ts"
 import { distribution, median, ratios } from "./lib/statistics.ts"
 
-const WAYS = ["active", "copy", "verified", "mapped"] as const
+/** `bare` is the control: an instance without the state, which every way needs. */
+const WAYS = ["bare", "active", "copy", "verified", "mapped"] as const
 
 /**
  * One way to the state; one number a round.
@@ -94,7 +95,7 @@ const measureWays = async (folder: string, rounds: number) => {
     for (let turn = 0; turn < WAYS.length; turn++) {
       const way = WAYS[(round + 1 + turn) % WAYS.length]!
       const { cpuMs, sum, touchMs, wallMs } = openIn(folder, way)
-      sums.add(sum)
+      if (way !== "bare") sums.add(sum)
       if (round < 0) continue
       ways[way].wallMs.push(wallMs)
       ways[way].cpuMs.push(cpuMs)

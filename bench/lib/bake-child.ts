@@ -1,7 +1,7 @@
 /**
  * One opening in a process of its own, which has opened nothing before:
  *
- *     node bench/lib/bake-child.ts FOLDER active|copy|verified|mapped
+ *     node bench/lib/bake-child.ts FOLDER bare|active|copy|verified|mapped
  *
  * Prints milliseconds from the files to an instance that is ready, processor time of it, and what the first reads of
  * every tenth page then take; and the sum of these reads, which must be the same whatever the way.
@@ -24,6 +24,7 @@ const open = (): WebAssembly.Exports => {
   if (way === "active") return compiled("active.wasm")
   const m = decodeModule(readFileSync(file("plain.wasm")))
   const exports = compiled("instrumented.wasm")
+  if (way === "bare") return exports
   if (way === "copy") applyImage(m, exports, decodeImage(readFileSync(file("state.folio"))), { fresh: true })
   else {
     const options = { fresh: true, trusted: way === "mapped" }
