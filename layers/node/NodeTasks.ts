@@ -177,6 +177,11 @@ class Ledger {
     return this.#records.slice(-RECORDS)
   }
 
+  /** Whether the task has ended well and is not audited. */
+  isPlain(task: PoolTask): boolean {
+    return task.failure === undefined && this.#audit?.includes(task) !== true
+  }
+
   /** The result of a task that has ended; an audit that has to wait is a promise. */
   conclude(task: PoolTask): Effect.Effect<unknown, TasksError> {
     const error = taskError(task)
@@ -205,6 +210,59 @@ class Ledger {
 
 type TasksError = Effect.Effect.Error<ReturnType<TasksShape["join"]>>
 
+/** Waits until the tasks before `end` have ended, or one of them has failed: one operation, however many there are. */
+const settledBefore = (tasks: ReadonlyArray<PoolTask>, from: number, end: number): Effect.Effect<void> =>
+  Effect.async<void>((resume) => {
+    let at = from
+    const advance = (): void => {
+      while (at < end && tasks[at].settled && tasks[at].failure === undefined) at++
+      if (at === end || tasks[at].settled) {
+        resume(Effect.void)
+        return
+      }
+      const before = tasks[at].onSettled
+      tasks[at].onSettled = () => {
+        before?.()
+        advance()
+      }
+    }
+    advance()
+  })
+
+const mapTasks = (
+  ledger: Ledger,
+  name: string,
+  inputs: ReadonlyArray<unknown>,
+  options: TaskOptions | undefined
+): Effect.Effect<ReadonlyArray<unknown>, TasksError> =>
+  Effect.suspend(() => {
+    const tasks: Array<PoolTask> = []
+    const results: Array<unknown> = []
+    const endOthers = Effect.sync(() => {
+      for (const task of tasks) if (!task.settled) ledger.pool.interrupt(task)
+    })
+    return Effect.gen(function*() {
+      while (results.length < inputs.length) {
+        while (tasks.length < inputs.length && !ledger.isFull) {
+          tasks.push(ledger.submit(name, inputs[tasks.length], options))
+        }
+        if (tasks.length === results.length) {
+          yield* ledger.room
+          continue
+        }
+        // With more to come, half of what is open makes room enough to go on.
+        const open = tasks.length - results.length
+        const end = tasks.length < inputs.length ? results.length + Math.ceil(open / 2) : tasks.length
+        yield* settledBefore(tasks, results.length, end)
+        while (results.length < end) {
+          const task = tasks[results.length]
+          results.push(ledger.isPlain(task) ? taskValue(task) : yield* ledger.conclude(task))
+        }
+      }
+      return results
+    }).pipe(Effect.onExit((exit) => exit._tag === "Success" ? Effect.void : endOthers))
+  })
+
 const shapeOf = (ledger: Ledger, lanes: number): TasksShape => {
   const { pool } = ledger
   const submitted = (task: Task): PoolTask => task as PoolTask
@@ -224,22 +282,7 @@ const shapeOf = (ledger: Ledger, lanes: number): TasksShape => {
     lanes,
     submit,
     join: (task) => join(submitted(task)),
-    map: (name, inputs, options) =>
-      Effect.suspend(() => {
-        const tasks: Array<PoolTask> = []
-        const results: Array<unknown> = []
-        const rest = Effect.sync(() => {
-          for (const task of tasks) if (!task.settled) pool.interrupt(task)
-        })
-        return Effect.gen(function*() {
-          for (const input of inputs) {
-            if (ledger.isFull) tasks.push(yield* submit(name, input, options))
-            else tasks.push(ledger.submit(name, input, options))
-          }
-          for (const task of tasks) results.push(yield* join(task))
-          return results
-        }).pipe(Effect.onExit((exit) => exit._tag === "Success" ? Effect.void : rest))
-      }),
+    map: (name, inputs, options) => mapTasks(ledger, name, inputs, options),
     unsafeSubmit: (name, input, options) => {
       if (!ledger.isFull) return ledger.submit(name, input, options)
       const detail = "as many tasks as there are credits have not ended"

@@ -41,6 +41,9 @@ const PAGE_IS_WRITTEN = 2n
 /** Ranges that one scan takes at most; it goes on where it stopped. */
 const SCAN_RANGES = 1024
 
+/** 32-bit words of a range: its first address, its end, what holds of it. */
+const RANGE_WORDS = 6
+
 /** What one process has open. */
 interface Descriptors {
   readonly faults: number
@@ -91,7 +94,9 @@ class KernelTracker implements PageTracker {
   readonly #protectAddress: bigint
   readonly #scan: BigUint64Array<ArrayBuffer>
   readonly #scanAddress: bigint
-  readonly #ranges: BigUint64Array<ArrayBuffer>
+  /** Ranges as words: an address fits a number, and numbers are read several times faster than bigints. */
+  readonly #ranges: Uint32Array<ArrayBuffer>
+  readonly #base: number
 
   constructor(memory: WebAssembly.Memory, calls: NativeCalls, open: Descriptors) {
     this.#calls = calls
@@ -105,7 +110,8 @@ class KernelTracker implements PageTracker {
     }
     this.#protect = new BigUint64Array([this.#address, this.#bytes, WRITEPROTECT_MODE_WP])
     this.#protectAddress = calls.address(this.#protect.buffer)
-    this.#ranges = new BigUint64Array(3 * SCAN_RANGES)
+    this.#ranges = new Uint32Array(RANGE_WORDS * SCAN_RANGES)
+    this.#base = Number(this.#address)
     this.#scan = new BigUint64Array(12)
     this.#scan[0] = SCAN_BYTES
     this.#scan[3] = this.#address + this.#bytes
@@ -132,10 +138,10 @@ class KernelTracker implements PageTracker {
       this.#scan[2] = start
       const count = this.#calls.ioctl(this.#descriptors.pagemap, PAGEMAP_SCAN, this.#scanAddress)
       if (count < 0) throw failure(this.#calls, "PAGEMAP_SCAN")
-      for (let range = 0; range < count; range++) {
-        const at = this.#ranges[3 * range]
-        const bytes = Number(this.#ranges[3 * range + 1] - at)
-        restore(Number(at - this.#address), bytes)
+      for (let word = 0; word < count * RANGE_WORDS; word += RANGE_WORDS) {
+        const at = this.#ranges[word] + this.#ranges[word + 1] * 2 ** 32 - this.#base
+        const bytes = this.#ranges[word + 2] + this.#ranges[word + 3] * 2 ** 32 - this.#base - at
+        restore(at, bytes)
         pages += bytes / RESET_PAGE
       }
     }

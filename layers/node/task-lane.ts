@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from "node:worker_threads"
-import { type LaneReply, taskLaneBase, type TaskMessage, TaskWord } from "../../src/tasks/protocol.ts"
+import { encodeTasks, type LaneReply, taskLaneBase, type TaskMessage, TaskWord } from "../../src/tasks/protocol.ts"
 import { threadStatus } from "./liveness.ts"
 import { moduleUrl } from "./require.ts"
 import type { ResetModule } from "./reset-instance.ts"
@@ -103,7 +103,7 @@ export class TaskLane {
 
   /** Posts a batch. Throws what `postMessage` throws, and the lane then has got nothing. */
   post(batch: ReadonlyArray<TaskMessage>, transfer: ReadonlyArray<ArrayBuffer>): void {
-    this.#port.postMessage(batch, [...transfer])
+    this.#port.postMessage(encodeTasks(batch), transfer as Array<ArrayBuffer>)
     Atomics.add(this.#words, this.#base + TaskWord.POSTED, 1)
     Atomics.notify(this.#words, this.#base + TaskWord.POSTED)
   }

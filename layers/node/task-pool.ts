@@ -11,7 +11,14 @@
  *
  * @since 0.1.0
  */
-import { type LaneReply, makeTaskWords, REPLIES, type TaskMessage, type TaskReply } from "../../src/tasks/protocol.ts"
+import {
+  decodeReplies,
+  type LaneReply,
+  makeTaskWords,
+  REPLIES,
+  type TaskMessage,
+  type TaskReply
+} from "../../src/tasks/protocol.ts"
 import { TaskLane, type TaskSource } from "./task-lane.ts"
 import { Fifo, type PoolTask, type TaskFailure, type TaskFailureReason } from "./task-queue.ts"
 
@@ -189,7 +196,7 @@ export class TaskPool {
 
   #start(index: number): TaskLane {
     const lane = new TaskLane(index, this.#words, this.#options, (ended) => this.#lost(ended))
-    if (this.#held) lane.hold(true)
+    if (this.#held && index === 0) lane.hold(true)
     return lane
   }
 
@@ -215,7 +222,8 @@ export class TaskPool {
     const busy = this.#inFlight.size > 0
     if (busy === this.#held) return
     this.#held = busy
-    for (const lane of this.#lanes) lane.hold(busy)
+    // One of them is enough to keep the process.
+    this.#lanes[0].hold(busy)
   }
 
   #take(queue: Fifo<PoolTask>): Array<PoolTask> {
@@ -278,19 +286,17 @@ export class TaskPool {
   }
 
   #hear(lane: TaskLane, reply: LaneReply, decodeMs: number): void {
-    if (reply.kind === "ready") {
+    if (!("kind" in reply)) {
+      for (const done of decodeReplies(reply)) this.#done(lane, done, decodeMs)
+    } else if (reply.kind === "ready") {
       this.#failedStarts = 0
-      return
-    }
-    if (reply.kind === "failed") {
+    } else {
       if (lane.ready) {
         void lane.end(reply.message)
         return
       }
       this.#giveUp({ reason: "unusable", name: "Error", message: reply.message, stack: reply.stack })
-      return
     }
-    for (const done of reply.replies) this.#done(lane, done, decodeMs)
   }
 
   #done(lane: TaskLane, reply: TaskReply, decodeMs: number): void {

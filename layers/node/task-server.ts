@@ -11,8 +11,11 @@ import { type MessagePort, receiveMessageOnPort, workerData } from "node:worker_
 import { TaskContext, type TaskProgram } from "../../src/tasks/context.ts"
 import {
   describeError,
+  encodeReplies,
   type LaneReply,
   REPLIES,
+  TASK_ELEMENTS,
+  taskAt,
   taskLaneBase,
   type TaskMessage,
   type TaskOutcome,
@@ -75,6 +78,7 @@ class TaskServer {
   #context: TaskContext | undefined
   #held: Array<TaskReply> = []
   #heldSince = 0
+  #cpu = cpuNow()
 
   constructor(data: TaskLaneData, program: TaskProgram, context: TaskContext | undefined) {
     this.#data = data
@@ -92,30 +96,34 @@ class TaskServer {
         Atomics.wait(words, this.#base + TaskWord.POSTED, posted)
         continue
       }
-      for (const task of received.message as ReadonlyArray<TaskMessage>) await this.#take(task)
+      const batch = received.message as ReadonlyArray<unknown>
+      for (let index = 0; index < batch.length; index += TASK_ELEMENTS) {
+        const taken = this.#take(taskAt(batch, index))
+        if (taken !== undefined) await taken
+      }
       this.#flush()
     }
   }
 
-  /** One task; a batch is a loop over this. */
-  async #take(task: TaskMessage): Promise<void> {
+  /** One task; a promise only where the task returns one, or its context has to be opened anew. */
+  #take(task: TaskMessage): undefined | Promise<void> {
     if (this.#held.length > 0 && now() - this.#heldSince > HOLD_MILLISECONDS) this.#flush()
     Atomics.store(this.#data.words, this.#base + TaskWord.STARTED, task.id)
-    const cpu = cpuNow()
     const start = now()
-    const run = runTask(this.#program, task.name, task.input, this.#context?.guest)
-    const outcome = run instanceof Promise ? await run : run
-    const after = cpuNow()
+    const outcome = runTask(this.#program, task.name, task.input, this.#context?.guest)
+    return outcome instanceof Promise
+      ? outcome.then((settled) => this.#ended(task, settled, start))
+      : this.#ended(task, outcome, start)
+  }
+
+  #ended(task: TaskMessage, outcome: TaskOutcome, start: number): undefined | Promise<void> {
     const end = now()
-    const used = cpu === undefined || after === undefined ? undefined : after - cpu
     if (this.#held.length === 0) this.#heldSince = end
-    this.#held.push({ id: task.id, outcome, start, end, cpu: used })
-    if (this.#context === undefined) return
+    this.#held.push({ id: task.id, outcome, start, end, cpu: undefined })
+    if (this.#context === undefined) return undefined
     // Posted before the reset: the result may hold views of the memory, and nobody waits for the reset.
     this.#flush()
-    if (task.keep) return
-    const reset = this.#reset()
-    if (reset instanceof Promise) await reset
+    return task.keep ? undefined : this.#reset()
   }
 
   /** Puts the context back, or opens a new one where it cannot be put back. */
@@ -137,9 +145,14 @@ class TaskServer {
     if (replies.length === 0) return
     this.#held = []
     const memory = this.#context?.guest.memory
-    const transfer = replies.flatMap(({ outcome }) => outcome.ok ? transferable(outcome.value, memory) : [])
+    const transfer: Array<ArrayBuffer> = []
+    for (const { outcome } of replies) if (outcome.ok) transfer.push(...transferable(outcome.value, memory))
+    // A lane without work uses no time to speak of, so one look serves the end of this message and the next one's begin.
+    const cpu = cpuNow()
+    const used = cpu === undefined || this.#cpu === undefined ? undefined : cpu - this.#cpu
+    this.#cpu = cpu
     try {
-      send(this.#data, { kind: "done", replies }, transfer)
+      send(this.#data, encodeReplies(replies, used), transfer)
     } catch {
       // One of them cannot be posted: each goes by itself, so that only that one fails.
       for (const reply of replies) this.#sendOne(reply)
@@ -148,16 +161,16 @@ class TaskServer {
 
   #sendOne(reply: TaskReply): void {
     try {
-      send(this.#data, { kind: "done", replies: [reply] })
+      send(this.#data, encodeReplies([reply], undefined))
     } catch (error) {
       const outcome: TaskOutcome = { ok: false, reason: "not-cloneable", ...describeError(error) }
-      send(this.#data, { kind: "done", replies: [{ ...reply, outcome }] })
+      send(this.#data, encodeReplies([{ ...reply, outcome }], undefined))
     }
   }
 }
 
-const send = ({ port, words }: TaskLaneData, reply: LaneReply, transfer: ReadonlyArray<ArrayBuffer> = []): void => {
-  port.postMessage(reply, [...transfer])
+const send = ({ port, words }: TaskLaneData, reply: LaneReply, transfer: Array<ArrayBuffer> = []): void => {
+  port.postMessage(reply, transfer)
   Atomics.add(words, REPLIES, 1)
   Atomics.notify(words, REPLIES)
 }

@@ -16,6 +16,7 @@ import { cpuBudget } from "../../layers/node/cpu.ts"
 import { probeNative } from "../../layers/node/ffi.ts"
 import * as NodeThread from "../../layers/node/NodeThread.ts"
 import * as NodeTransport from "../../layers/node/NodeTransport.ts"
+import { probeReset } from "../../layers/node/reset-instance.ts"
 import { Transport } from "../../services/Transport.ts"
 import type { LanesReport } from "../../src/lane/lanes.ts"
 import { measureCeiling } from "./ceiling.ts"
@@ -66,6 +67,25 @@ const memoryRung = (): Finding => {
     : { what: "memory", state: "off", detail: `alias: ${reason}; ${fallbackRungs}` }
 }
 
+const resetDetail = {
+  "tracked-kernel": "pages written since, which the operating system tells",
+  "tracked-map": "pages that the module's own stores mark",
+  checkpoint: "pages that differ, found by comparing all of them",
+  pages: "pages learned from the first run",
+  whole: "the whole memory"
+} as const
+
+/** How a private context is put back here, and why not faster. */
+const resetRung = (): Finding => {
+  const { rung, without } = probeReset()
+  const reasons = without.map(({ reason, rung }) => `${rung}: ${reason}`)
+  return {
+    what: "reset",
+    state: without.length === 0 ? "ok" : "info",
+    detail: [`${rung}: ${resetDetail[rung]}`, ...reasons].join("; ")
+  }
+}
+
 const laneFindings = (
   report: LanesReport,
   started: Either.Either<number, { readonly message: string }>
@@ -101,6 +121,7 @@ const examine: Effect.Effect<ReadonlyArray<Finding>, never, Transport> = Effect.
     ...processors(),
     ...laneFindings(lanes.report(), started),
     memoryRung(),
+    resetRung(),
     ceilingFinding(ceiling)
   ]
 })
