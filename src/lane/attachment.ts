@@ -79,7 +79,7 @@ export class Attachment {
     this.counts = new InstanceCounts(loops, (plan) => dispatcher.refusal(plan))
     this.#states = loops.map((loop, k) => ({
       loop,
-      monitor: new ProfitMonitor(policy, loop.instructions),
+      monitor: new ProfitMonitor(policy, loop.instructions, loop.checked > 0),
       threshold: exports[thresholdName(loop.index)] as WebAssembly.Global,
       bytes: prepared.chunks[loop.index]!,
       slot: ++lastSlot,

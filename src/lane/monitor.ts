@@ -67,6 +67,9 @@ const COLD_PATIENCE = 64
  */
 const LEAST_GAIN = 1.1
 const LEAST_GAIN_SHORT = 1.3
+
+/** The same where chunks compare loads with stores: one thread alone was timed with the comparisons, too. */
+const LEAST_GAIN_CHECKED = 1.5
 const SHORT_NS = 1_000_000
 
 /**
@@ -94,11 +97,13 @@ export class ProfitMonitor {
   #nextTiming = 0
   #cold = 0
   readonly #needed: number
+  readonly #leastGain: number
   #suspensions = 0
   #suspendedUntil = 0
 
-  /** `instructions`: size of the loop. */
-  constructor(policy: Policy, instructions: number) {
+  /** `instructions`: size of the loop; `checked`: whether its chunks compare loads with stores. */
+  constructor(policy: Policy, instructions: number, checked: boolean) {
+    this.#leastGain = checked ? LEAST_GAIN_CHECKED : LEAST_GAIN
     this.#policy = policy
     this.#needed = policy.evidenceNs + policy.evidenceNsEach * instructions
   }
@@ -170,7 +175,7 @@ export class ProfitMonitor {
     this.#runs++
     if (this.#policy.minimumWorkNs === 0) return
     const alone = this.expect(units)
-    if (alone >= ns * (alone < SHORT_NS ? LEAST_GAIN_SHORT : LEAST_GAIN)) {
+    if (alone >= ns * Math.max(this.#leastGain, alone < SHORT_NS ? LEAST_GAIN_SHORT : 1)) {
       this.#strikes = 0
       if (this.#runs % 256 === 0) this.#suspensions = 0
       return

@@ -92,6 +92,8 @@ export interface FrameLayout {
   readonly step: (k: number) => number
   /** Byte of the facts of saved group k ({@link Saved}). */
   readonly saved: (k: number) => number
+  /** Byte of what checked loads are compared with: the low end of all stores, 4 bytes further their length, both i32. */
+  readonly stored: number
   /** Byte of range k: its low end, 8 bytes further its high end, both i64. */
   readonly range: (k: number) => number
   /** Slots taken in all. */
@@ -103,6 +105,7 @@ export const frameLayout = (captures: number, variables: number, saved: number, 
   capture: (k) => FRAME + SLOT * k,
   step: (k) => FRAME + SLOT * (captures + k),
   saved: (k) => FRAME + SLOT * (captures + variables + Saved.SLOTS * k),
-  range: (k) => FRAME + SLOT * (captures + variables + Saved.SLOTS * saved + k),
-  slots: captures + variables + Saved.SLOTS * saved + ranges
+  stored: FRAME + SLOT * (captures + variables + Saved.SLOTS * saved),
+  range: (k) => FRAME + SLOT * (captures + variables + Saved.SLOTS * saved + 1 + k),
+  slots: captures + variables + Saved.SLOTS * saved + 1 + ranges
 })

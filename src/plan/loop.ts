@@ -19,6 +19,7 @@ import { findReduction } from "../analysis/reduction.ts"
 import { isVarying } from "../analysis/symbols.ts"
 import type { InductionVariable, Trip } from "../analysis/trip.ts"
 import { testsOf } from "../analysis/trip.ts"
+import { loadShape } from "../binary/opcodes.ts"
 import type { Obligation, Reason, ReasonCode } from "./types.ts"
 
 /**
@@ -54,6 +55,8 @@ export interface LoopFacts {
   readonly reductions: ReadonlyArray<Reduction>
   /** Invariant divisors, to be tested at entry. */
   readonly divisors: ReadonlyArray<{ readonly node: number; readonly offset: number; readonly signed: boolean }>
+  /** Loads whose addresses are not known: each is compared with what the loop stores to, when it is executed. */
+  readonly checked: ReadonlySet<number>
   /** Stores and calls that stand only on ways out of the loop: a chunk that gets there ends before. */
   readonly cut: ReadonlySet<number>
   /** Offsets of what can end a chunk early: traps and exits other than the trip test. */
@@ -63,6 +66,9 @@ export interface LoopFacts {
 
 /** Most groups of accesses; the guard tests each pair that includes a store. */
 const MAXIMUM_GROUPS = 20
+
+/** Most loads of unknown address; with more the comparisons cost what the second core brings. */
+const MAXIMUM_CHECKED = 24
 
 /** Most captured values: the engine's limit on parameters is 1000. */
 const MAXIMUM_CAPTURES = 200
@@ -114,8 +120,17 @@ export const loopFacts = (graph: Graph): LoopFacts | ReadonlyArray<Reason> => {
   } else if (!induction.isInvariantTrip(trip)) {
     refuse("uncountable", loop.offset, "the bound of the loop changes while it runs")
   }
-  for (const one of unknown) {
-    refuse(one.reason, one.access.position, unknownDetail[one.reason])
+  const checked = new Set<number>()
+  for (const { access, reason } of unknown) {
+    if (canBeChecked(graph, access)) checked.add(access.position)
+    else refuse(reason, access.position, unknownDetail[reason])
+  }
+  if (checked.size > MAXIMUM_CHECKED) {
+    refuse(
+      "unknown-load",
+      loop.offset,
+      `${checked.size} loads of unknown address, at most ${MAXIMUM_CHECKED} are compared`
+    )
   }
   if (privately.sometimes !== undefined) {
     refuse(
@@ -158,6 +173,7 @@ export const loopFacts = (graph: Graph): LoopFacts | ReadonlyArray<Reason> => {
     refuse("call", cut, "a callee stores in an iteration as well as on the way out of the loop")
     return reasons
   }
+  // What only a comparison can end goes on as the serial loop does; behind an exit or a trap anything may come.
   const endless = aborts.length === 0 ? undefined : graph.loops.find((inner) => {
     if (inner.id === 0 || !loop.body.has(inner.header) || inner.body.size === 0) return false
     const bound = induction.trip(inner.id)
@@ -175,7 +191,20 @@ export const loopFacts = (graph: Graph): LoopFacts | ReadonlyArray<Reason> => {
     refuse("too-large", loop.offset, `${captures.length} captured values, at most ${MAXIMUM_CAPTURES}`)
     return reasons
   }
-  const facts = { graph, induction, trip, groups, privately, captures, variables, reductions, divisors, aborts, cut }
+  const facts = {
+    graph,
+    induction,
+    trip,
+    groups,
+    privately,
+    captures,
+    variables,
+    reductions,
+    divisors,
+    aborts: [...aborts, ...checked],
+    checked,
+    cut
+  }
   return { ...facts, obligations: obligationsOf(facts) }
 }
 
@@ -198,6 +227,10 @@ const inductionOf = (
     for (const node of own) varying.add(node)
   }
 }
+
+/** True for a load of one value, which can be compared with the loop's stores when it is executed. */
+const canBeChecked = (graph: Graph, access: Access): boolean =>
+  access.kind === "load" && loadShape(graph.op[access.node]) !== undefined
 
 /** A fixed load that is not known to read its own iteration's bytes, next to a store that may have written them. */
 const carriedLoad = (groups: ReadonlyArray<AccessGroup>, privately: Privacy): Access | undefined => {
@@ -385,6 +418,7 @@ const obligationsOf = (facts: Omit<LoopFacts, "obligations">): Array<Obligation>
     if (access !== undefined) result.push({ kind: "invariant-load", offset: access.position })
   }
   for (const divisor of divisors) result.push({ kind: "safe-divisor", offset: divisor.offset })
+  for (const offset of facts.checked) result.push({ kind: "checked-load", offset })
   for (const offset of new Set(facts.aborts)) result.push({ kind: "discard-on-abort", offset })
   for (const reduction of reductions) {
     result.push({ kind: "reduction", local: reduction.local, operation: reduction.operation })

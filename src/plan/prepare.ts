@@ -323,6 +323,7 @@ const recordOf = (candidate: Candidate, index: number, functionName: string | un
     saved: candidate.saved.length,
     firstWindow: candidate.layout.range(0),
     windows: candidate.windows.length,
+    checked: facts.checked.size,
     step: thresholdStep(facts),
     reductions: facts.reductions.map(({ operation, type }) => ({ operation, type }))
   }

@@ -82,6 +82,8 @@ export type Obligation =
   | { readonly kind: "invariant-load"; readonly offset: number }
   /** An invariant divisor is neither 0 nor -1. */
   | { readonly kind: "safe-divisor"; readonly offset: number }
+  /** A load of unknown address does not touch what the loop stores to: compared when it is executed. */
+  | { readonly kind: "checked-load"; readonly offset: number }
   /** A trap or an early exit in a chunk discards every chunk: memory is restored and the loop runs serially. */
   | { readonly kind: "discard-on-abort"; readonly offset: number }
   /** Nothing of the owner after the loop runs before every chunk has ended. */
@@ -133,6 +135,8 @@ export interface PlannedLoop {
   /** Byte of control memory with the first range (a pair of i64) of which each lane needs pages of its own, and how many. */
   readonly firstWindow: number
   readonly windows: number
+  /** Loads that are compared with the stores when they are executed. */
+  readonly checked: number
   /** Distance that one iteration covers in the guest's test; 0 when the test is not a distance. */
   readonly step: number
   /** Integer reductions, in the order of a participant's results (8 bytes each). */

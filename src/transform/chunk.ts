@@ -29,6 +29,8 @@ import { testsOf } from "../analysis/trip.ts"
 import { InstructionReader } from "../binary/instruction.ts"
 import type { ValueType, WasmModule } from "../binary/module.ts"
 import { localTypes } from "../binary/module.ts"
+import { loadShape } from "../binary/opcodes.ts"
+import { ByteReader } from "../binary/reader.ts"
 import type { FrameLayout } from "../plan/frame.ts"
 import { Saved, Ticket } from "../plan/frame.ts"
 import type { LoopFacts } from "../plan/loop.ts"
@@ -84,6 +86,11 @@ class ChunkEmitter {
   readonly calleeIndex: ReadonlyMap<number, number>
   memorySizeLocal = -1
   rest = 0
+  /** Where the comparisons of checked loads find low end and length of all stores, for the loop and for callees. */
+  storedLocals: readonly [low: number, length: number] = [0, 0]
+  storedGlobals: readonly [low: number, length: number] = [0, 0]
+  /** Holds the address of the load that is compared. */
+  address = 0
 
   readonly module: WasmModule
   readonly types: ReadonlyArray<ValueType>
@@ -136,6 +143,7 @@ class ChunkEmitter {
       code.get(target).setGlobal(this.globalTypes.length)
       this.globalTypes.push(this.captureType(k))
     })
+    if (facts.checked.size > 0) this.prepareChecks()
     facts.reductions.forEach((reduction, k) => {
       code.get(2).access(reduction.type === "i32" ? 0x28 : 0x29, CONTROL, 8 * k).set(SHIFT + reduction.local)
     })
@@ -186,6 +194,17 @@ class ChunkEmitter {
       : capture.source === "global"
       ? this.module.globals[capture.index].valueType
       : "i32"
+  }
+
+  prepareChecks(): void {
+    const { code, layout } = this
+    this.address = this.local("i32")
+    this.storedLocals = [this.local("i32"), this.local("i32")]
+    this.storedGlobals = [this.globalTypes.length, this.globalTypes.length + 1]
+    this.globalTypes.push("i32", "i32")
+    this.storedLocals.forEach((local, k) => {
+      code.loadControl("i32", layout.stored + 4 * k).tee(local).setGlobal(this.storedGlobals[k])
+    })
   }
 
   /** Copies what the piece may store over to control memory, so that it can be put back. */
@@ -337,6 +356,10 @@ class ChunkEmitter {
           break
         }
         default:
+          if (facts.checked.has(reader.start)) {
+            const [low, length] = this.storedLocals
+            compare(code, reader, this.address, () => code.get(low), () => code.get(length))
+          }
           if (isOutside(opcode)) code.op(0x00)
           else copy()
       }
@@ -405,10 +428,15 @@ const calleeBody = (module: WasmModule, functionIndex: number, emitter: ChunkEmi
   const { end, start } = module.functions[functionIndex].body!
   const { codeStart } = localTypes(module, functionIndex)
   const code = new Assembler()
-  code.out.bytes(module.bytes, start, codeStart)
+  const address = emitter.facts.checked.size > 0 ? addLocal(module, functionIndex, code) : -1
+  if (address < 0) code.out.bytes(module.bytes, start, codeStart)
+  const [low, length] = emitter.storedGlobals
   const reader = new InstructionReader(module.bytes, codeStart, end)
   while (reader.next()) {
     const opcode = reader.opcode
+    if (emitter.facts.checked.has(reader.start)) {
+      compare(code, reader, address, () => code.getGlobal(low), () => code.getGlobal(length))
+    }
     if (emitter.facts.cut.has(reader.start)) code.op(0x00)
     else if (opcode === 0x24 && emitter.writes(reader.index)) code.setGlobal(emitter.ownGlobal(reader.index))
     else if (opcode === 0x10 && emitter.calleeIndex.has(reader.index)) code.call(emitter.calleeIndex.get(reader.index)!)
@@ -428,6 +456,41 @@ const calleeBody = (module: WasmModule, functionIndex: number, emitter: ChunkEmi
     else code.out.bytes(module.bytes, reader.start, reader.position)
   }
   return code.out.finish()
+}
+
+/**
+ * Traps when the load that the reader stands on, its address on the stack, meets [low, low + length):
+ *
+ *     address − low + offset + bytes − 1  <u  length + bytes − 1
+ *
+ * An effective address of 2³² and more traps by itself right behind.
+ */
+const compare = (
+  code: Assembler,
+  reader: InstructionReader,
+  address: number,
+  low: () => void,
+  length: () => void
+): void => {
+  const { bytes } = loadShape(reader.opcode)!
+  code.tee(address).get(address)
+  low()
+  code.op(0x6b).i32((reader.offset + bytes - 1) | 0).op(0x6a)
+  length()
+  // Nothing is stored: nothing can be met.
+  code.i32(bytes - 1).op(0x6a).i32(0)
+  length()
+  code.op(0x1b).op(0x49).if().op(0x00).end()
+}
+
+/** Writes a function's declarations of locals with one i32 more; returns its index. */
+const addLocal = (module: WasmModule, functionIndex: number, code: Assembler): number => {
+  const { start } = module.functions[functionIndex].body!
+  const { codeStart, types } = localTypes(module, functionIndex)
+  const reader = new ByteReader(module.bytes, start, codeStart)
+  const groups = reader.u32()
+  code.out.u32(groups + 1).bytes(module.bytes, reader.position, codeStart).u32(1).u8(0x7f)
+  return types.length
 }
 
 /** Instructions that occur only on ways out of the loop, which a chunk never follows. */

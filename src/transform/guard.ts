@@ -136,6 +136,7 @@ class GuardEmitter {
       this.report(at + Saved.LOW, interval.low, interval)
       this.report(at + Saved.HIGH, interval.high, interval)
     })
+    if (facts.checked.size > 0) this.reportStores(intervals)
     plan.windows.forEach((group, k) => {
       const interval = intervals[facts.groups.indexOf(group)]
       this.report(layout.range(k), interval.low, interval)
@@ -218,6 +219,31 @@ class GuardEmitter {
       this.refuseWhere(runs)
     }
     return result
+  }
+
+  /** Writes where all stores lie together, for the comparisons of checked loads. */
+  reportStores(intervals: ReadonlyArray<Interval>): void {
+    const { evaluator } = this
+    const { code } = evaluator
+    const low = evaluator.local("i64")
+    const high = evaluator.local("i64")
+    code.i64(2 ** 40).set(low).i64(0).set(high)
+    for (const interval of intervals) {
+      if (interval.group.kind !== "store") continue
+      const extend = (end: number, value: number, over: 0x53 | 0x55): void => {
+        code.get(value).get(end).get(value).get(end).op(over)
+        if (interval.runs !== undefined) code.get(interval.runs).op(0x71)
+        code.op(0x1b).set(end)
+      }
+      extend(low, interval.low, 0x53)
+      extend(high, interval.high, 0x55)
+    }
+    const at = this.plan.layout.stored
+    code.i32(at).get(low).op(0xa7).storeControl("i32")
+    // Nothing stored: a length of 0 meets no load.
+    code.i32(at + 4).get(high).get(low).op(0x7d).i64(0).get(high).get(low).op(0x55).op(0x1b).op(0xa7).storeControl(
+      "i32"
+    )
   }
 
   /** Writes an end of an interval to the frame; 0 where nothing of it is reached, and so nothing was tested. */
