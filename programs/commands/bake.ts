@@ -33,13 +33,32 @@ interface Parsed {
   readonly json: boolean
 }
 
-/** The default export of a script: imports, or a function that makes them. */
-const importsOf = (script: string): Effect.Effect<WebAssembly.Imports, CommandFailed> =>
+/**
+ * What a script brings: imports as its default export, or a function that makes them, and `boot(instance)` where the
+ * host has more to do than to give imports (WASI, glue of a compiler).
+ */
+interface HostScript {
+  readonly imports: WebAssembly.Imports
+  readonly boot: ((instance: WebAssembly.Instance) => unknown) | undefined
+}
+
+const hostOf = (script: string): Effect.Effect<HostScript, CommandFailed> =>
   onFiles(script, async () => {
-    const { default: given } = await import(pathToFileURL(resolve(script)).href) as { readonly default?: unknown }
+    const found = await import(pathToFileURL(resolve(script)).href) as Readonly<Record<"default" | "boot", unknown>>
+    const given = found.default
     const imports: unknown = typeof given === "function" ? await (given as () => unknown)() : given
     if (typeof imports !== "object" || imports === null) throw new TypeError("its default export is no import object")
-    return imports as WebAssembly.Imports
+    const { boot } = found
+    if (boot !== undefined && typeof boot !== "function") throw new TypeError("its export \"boot\" is no function")
+    return { imports: imports as WebAssembly.Imports, boot: boot as HostScript["boot"] }
+  })
+
+/** What a boot ends with when it does not end well. */
+const bootFailed = (source: string, what: string, cause: unknown): CommandFailed =>
+  new CommandFailed({
+    exit: cause instanceof WebAssembly.RuntimeError ? ExitCode.trap : ExitCode.failed,
+    tag: cause instanceof WebAssembly.RuntimeError ? "Trap" : "HostException",
+    message: `${source}: "${what}" did not end: ${cause instanceof Error ? cause.message : String(cause)}`
   })
 
 const bootWith = (
@@ -56,12 +75,7 @@ const bootWith = (
     }
     return Effect.try({
       try: () => void (found as () => unknown)(),
-      catch: (cause) =>
-        new CommandFailed({
-          exit: cause instanceof WebAssembly.RuntimeError ? ExitCode.trap : ExitCode.failed,
-          tag: cause instanceof WebAssembly.RuntimeError ? "Trap" : "HostException",
-          message: `${source}: "${entry}" did not end: ${cause instanceof Error ? cause.message : String(cause)}`
-        })
+      catch: (cause) => bootFailed(source, entry, cause)
     })
   }, { discard: true })
 
@@ -73,10 +87,18 @@ const work = (parsed: Parsed) =>
     const { chunks, file, fingerprint, image, init, imports, json, output } = parsed
     const baking = yield* Baking
     const module = yield* readImageModule(file)
-    const given = Option.isSome(imports) ? yield* importsOf(imports.value) : {}
-    const instance = yield* baking.instantiate(module, given)
-    const first = module.decoded.exports.some(({ name }) => name === INITIALIZER) ? [INITIALIZER] : []
-    yield* bootWith(module.name, instance, [...first, ...Option.toArray(init)])
+    const host: HostScript = Option.isSome(imports) ? yield* hostOf(imports.value) : { imports: {}, boot: undefined }
+    const instance = yield* baking.instantiate(module, host.imports)
+    const { boot } = host
+    if (boot !== undefined) {
+      yield* Effect.tryPromise({
+        try: async () => await boot(instance),
+        catch: (cause) => bootFailed(module.name, "boot", cause)
+      })
+    }
+    // A host of its own initialises the module itself, once.
+    const initialises = boot === undefined && module.decoded.exports.some(({ name }) => name === INITIALIZER)
+    yield* bootWith(module.name, instance, [...initialises ? [INITIALIZER] : [], ...Option.toArray(init)])
     const state = yield* baking.capture(module, instance, { fingerprint })
 
     const written: Array<{ readonly what: string; readonly file: string; readonly bytes: number }> = []
@@ -133,7 +155,10 @@ export const bake = Command.make(
   {
     file: Args.text({ name: "FILE" }).pipe(Args.withDescription("a .wasm or .wat file, or - for stdin")),
     init: text("init", "an export that boots the program, called without arguments"),
-    imports: text("imports", "a script whose default export is the import object, or a function that makes it"),
+    imports: text(
+      "imports",
+      "a script whose default export is the import object, or makes it; its boot(instance), if any, comes before init"
+    ),
     output: text("output", "where the baked module goes; default: FILE.baked.wasm, unless an image is asked for"),
     image: text("image", "where the image goes, to be applied or mapped"),
     chunks: text("chunks", "a folder for the image in files of 4 MiB, for static hosting"),

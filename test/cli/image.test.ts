@@ -39,6 +39,30 @@ describe("folio bake", () => {
     assert.deepStrictEqual(readdirSync(folder).filter((name) => name.endsWith(".tmp")), [])
   })
 
+  it("boots with a host of its own: WASI", async () => {
+    writeFileSync(
+      at("wasi.mjs"),
+      `import { WASI } from "node:wasi"
+      const wasi = new WASI({ version: "preview1", env: { NAME: "from the environment" } })
+      export default wasi.getImportObject()
+      export const boot = (instance) => wasi.initialize(instance)
+      `
+    )
+    const wasi = moduleFile("wasi.wat")
+    const ended = await folio(["bake", wasi, "--imports", at("wasi.mjs"), "--output", at("wasi.wasm")])
+    assert.strictEqual(ended.code, 0, ended.stderr)
+    const refuse = {
+      environ_get: () => assert.fail("asked again"),
+      environ_sizes_get: () => assert.fail("asked again")
+    }
+    const { exports } = new WebAssembly.Instance(new WebAssembly.Module(readFileSync(at("wasi.wasm"))), {
+      wasi_snapshot_preview1: refuse
+    })
+    const memory = Buffer.from((exports["memory"] as WebAssembly.Memory).buffer)
+    assert.strictEqual(memory.toString("utf8", 2048, 2048 + 25), "NAME=from the environment")
+    assert.strictEqual((exports["initialised"] as () => number)(), 1)
+  })
+
   it("says what is missing: an import, an export, a script", async () => {
     const noImports = await folio(["bake", module, "--init", "boot", "--image", at("x.folio")])
     assert.strictEqual(noImports.code, 3)
