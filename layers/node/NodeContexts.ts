@@ -23,7 +23,7 @@ import { RESET_TASK } from "../../src/tasks/protocol.ts"
 import { cpuBudget } from "./cpu.ts"
 import { acquirePool, awaitTask, NodeTasksOptions, prepareModule } from "./NodeTasks.ts"
 import { taskError, taskValue } from "./task-outcome.ts"
-import type { TaskPool } from "./task-pool.ts"
+import type { Lease, TaskPool } from "./task-pool.ts"
 
 /**
  * What contexts are made of.
@@ -40,22 +40,22 @@ export interface NodeContextsOptions extends Pick<NodeTasksOptions, "program" | 
 
 const run = (
   pool: TaskPool,
-  lane: number,
+  lease: Lease,
   name: string,
   input: unknown,
   options: TaskOptions & { readonly keep: boolean }
 ): Effect.Effect<unknown, TaskFailed> =>
   Effect.suspend(() => {
-    const task = pool.submit(name, input, { ...options, lane })
+    const task = pool.submit(name, input, { ...options, lease })
     return Effect.flatMap(awaitTask(pool, task), () => {
       const error = taskError(task)
       return error === undefined ? Effect.succeed(taskValue(task)) : Effect.fail(error)
     })
   })
 
-const contextOf = (pool: TaskPool, lane: number): PrivateContext => ({
-  run: (name, input, options) => run(pool, lane, name, input, { ...options, keep: true }),
-  reset: Effect.asVoid(run(pool, lane, RESET_TASK, undefined, { keep: false }))
+const contextOf = (pool: TaskPool, lease: Lease): PrivateContext => ({
+  run: (name, input, options) => run(pool, lease, name, input, { ...options, keep: true }),
+  reset: Effect.asVoid(run(pool, lease, RESET_TASK, undefined, { keep: false }))
 })
 
 /**
@@ -71,20 +71,21 @@ export const make = (options: NodeContextsOptions): Effect.Effect<ContextsShape,
     const module = yield* prepareModule(bytes, decoded.reset)
     const pool = yield* acquirePool(decoded, module)
     const free = yield* Effect.makeSemaphore(size)
-    const giveBack = (lane: number): Effect.Effect<void> =>
-      contextOf(pool, lane).reset.pipe(
+    const giveBack = (lease: Lease): Effect.Effect<void> =>
+      contextOf(pool, lease).reset.pipe(
         // A context that cannot be put back was replaced with its lane; there is nobody left to tell.
         Effect.ignore,
-        Effect.zipRight(Effect.sync(() => pool.giveBack(lane))),
+        Effect.zipRight(Effect.sync(() => pool.giveBack(lease))),
         Effect.zipRight(free.release(1))
       )
-    const lease = Effect.uninterruptibleMask((restore) =>
+    const acquire = Effect.uninterruptibleMask((restore) =>
       restore(free.take(1)).pipe(
         Effect.map(() => pool.lease()!),
-        Effect.tap((lane) => Effect.addFinalizer(() => giveBack(lane)))
+        Effect.tap((lease) => Effect.addFinalizer(() => giveBack(lease))),
+        Effect.map((lease) => contextOf(pool, lease))
       )
     )
-    return { size, choice: module.choice, acquire: Effect.map(lease, (lane) => contextOf(pool, lane)) }
+    return { size, choice: module.choice, acquire }
   })
 
 /**

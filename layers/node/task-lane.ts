@@ -63,7 +63,6 @@ export class TaskLane {
     this.#worker = new Worker(entry, {
       workerData: { [TASK_LANE]: data },
       transferList: [port2],
-      execArgv: [],
       name: "folio-task"
     })
     this.#worker.unref()

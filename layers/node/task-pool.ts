@@ -46,9 +46,20 @@ export interface SubmitOptions {
   readonly timeoutMs?: number | undefined
   /** Buffers of the input that are handed over and not copied. */
   readonly transfer?: ReadonlyArray<ArrayBuffer> | undefined
-  /** Lane that must run it, and whether the context keeps the state that it leaves. */
-  readonly lane?: number | undefined
+  /** The lease whose lane must run it, and whether the context keeps the state that it leaves. */
+  readonly lease?: Lease | undefined
   readonly keep?: boolean | undefined
+}
+
+/**
+ * A lane that takes the tasks of its holder only.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Lease {
+  readonly lane: number
+  readonly queue: Fifo<PoolTask>
 }
 
 /** Milliseconds of work that a lane is given at once. */
@@ -76,8 +87,8 @@ export class TaskPool {
   readonly #words: Int32Array<SharedArrayBuffer>
   readonly #lanes: Array<TaskLane>
   readonly #queue = new Fifo<PoolTask>()
-  /** Tasks for one lane only: an acquired context. */
-  readonly #leased = new Map<number, Fifo<PoolTask>>()
+  /** Lanes that are taken: acquired contexts. */
+  readonly #leased = new Map<number, Lease>()
   readonly #timers = new Map<number, ReturnType<typeof setTimeout>>()
   readonly #inFlight = new Map<number, PoolTask>()
   #nextId = 1
@@ -98,7 +109,7 @@ export class TaskPool {
   /** Tasks that have not ended. */
   get pending(): number {
     let leased = 0
-    for (const queue of this.#leased.values()) leased += queue.length
+    for (const { queue } of this.#leased.values()) leased += queue.length
     return this.#queue.length + leased + this.#inFlight.size
   }
 
@@ -139,24 +150,31 @@ export class TaskPool {
     }
     if (this.#closed) this.#fail(task, "closed", "the pool is closed")
     else if (this.#unusable !== undefined) this.#settle(task, this.#unusable)
-    else {
-      if (options.lane === undefined) this.#queue.push(task)
-      else this.#leased.get(options.lane)!.push(task)
+    else if (options.lease !== undefined && this.#leased.get(options.lease.lane) !== options.lease) {
+      this.#fail(task, "closed", "the context was given back")
+    } else {
+      const queue = options.lease?.queue ?? this.#queue
+      queue.push(task)
       this.#schedule()
     }
     return task
   }
 
   /** Takes a lane out of the common queue; `undefined` where all are taken. */
-  lease(): number | undefined {
+  lease(): Lease | undefined {
     const lane = this.#lanes.find(({ index }) => !this.#leased.has(index))
-    if (lane !== undefined) this.#leased.set(lane.index, new Fifo())
-    return lane?.index
+    if (lane === undefined) return undefined
+    const lease = { lane: lane.index, queue: new Fifo<PoolTask>() }
+    this.#leased.set(lane.index, lease)
+    return lease
   }
 
-  /** Gives a lane back. */
-  giveBack(lane: number): void {
+  /** Gives a lane back. Tasks of its holder that have not begun fail. */
+  giveBack({ lane, queue }: Lease): void {
     this.#leased.delete(lane)
+    for (let task = queue.shift(); task !== undefined; task = queue.shift()) {
+      this.#fail(task, "closed", "the context was given back")
+    }
     this.#schedule()
   }
 
@@ -186,7 +204,7 @@ export class TaskPool {
     this.#closed = true
     for (const timer of this.#timers.values()) clearTimeout(timer)
     const rest = [...this.#inFlight.values()]
-    for (const queue of [this.#queue, ...this.#leased.values()]) {
+    for (const queue of this.#queues()) {
       for (let task = queue.shift(); task !== undefined; task = queue.shift()) rest.push(task)
     }
     this.#inFlight.clear()
@@ -198,6 +216,10 @@ export class TaskPool {
     const lane = new TaskLane(index, this.#words, this.#options, (ended) => this.#lost(ended))
     if (this.#held && index === 0) lane.hold(true)
     return lane
+  }
+
+  #queues(): ReadonlyArray<Fifo<PoolTask>> {
+    return [this.#queue, ...Array.from(this.#leased.values(), ({ queue }) => queue)]
   }
 
   /** Hands out what is queued once the caller's own turn is over, so that a loop of submits makes batches. */
@@ -215,7 +237,7 @@ export class TaskPool {
     if (this.#closed) return
     for (const lane of this.#lanes) {
       if (lane.ended || lane.inFlight.size > 0) continue
-      const queue = this.#leased.get(lane.index) ?? this.#queue
+      const queue = this.#leased.get(lane.index)?.queue ?? this.#queue
       const batch = this.#take(queue)
       if (batch.length > 0) this.#post(lane, batch)
     }
@@ -406,7 +428,8 @@ export class TaskPool {
       else this.#fail(task, "lane-lost", `the lane was lost under the task: ${lane.reason}`)
     }
     lane.inFlight.clear()
-    ;(this.#leased.get(lane.index) ?? this.#queue).unshift(again)
+    const queue = this.#leased.get(lane.index)?.queue ?? this.#queue
+    queue.unshift(again)
     this.#lanes[lane.index] = this.#start(lane.index)
     this.#schedule()
   }
@@ -415,7 +438,7 @@ export class TaskPool {
   #giveUp(failure: TaskFailure): void {
     this.#unusable ??= failure
     const waiting = [...this.#inFlight.values()]
-    for (const queue of [this.#queue, ...this.#leased.values()]) {
+    for (const queue of this.#queues()) {
       for (let task = queue.shift(); task !== undefined; task = queue.shift()) waiting.push(task)
     }
     for (const { id } of waiting) this.#forget(id)

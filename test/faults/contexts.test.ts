@@ -1,0 +1,102 @@
+/**
+ * Contexts whose lanes end at bad moments: in the middle of a reset, of a task, of opening.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { readdirSync, readFileSync, readlinkSync } from "node:fs"
+import * as NodeContexts from "../../layers/node/NodeContexts.ts"
+import { Contexts } from "../../services/Contexts.ts"
+import { assemble } from "../support/wat.ts"
+
+const program = new URL("../fixtures/tasks/sums.ts", import.meta.url)
+
+/** 64 MiB, so that a reset by copying takes some milliseconds. */
+const large = assemble(`(module (memory (export "memory") 1024) (global $n (mut i32) (i32.const 0))
+  (func (export "bump") (result i32)
+    (global.set $n (i32.add (global.get $n) (i32.const 1)))
+    (i32.store (i32.const 50000000) (i32.add (i32.load (i32.const 50000000)) (i32.const 1)))
+    (i32.add (global.get $n) (i32.load (i32.const 50000000)))))`)
+
+const held = (): { readonly threads: number; readonly descriptors: number } => ({
+  threads: readdirSync("/proc/self/task").filter((id) => {
+    try {
+      return readFileSync(`/proc/self/task/${id}/comm`, "utf8").startsWith("folio-task")
+    } catch {
+      return false
+    }
+  }).length,
+  descriptors: readdirSync("/proc/self/fd").filter((fd) => {
+    try {
+      return /userfaultfd|pagemap/.test(readlinkSync(`/proc/self/fd/${fd}`))
+    } catch {
+      return false
+    }
+  }).length
+})
+
+for (const reset of ["whole", "checkpoint", "auto"] as const) {
+  describe(`contexts, ${reset}`, () => {
+    it.live("that are closed in the middle of a reset leave nothing behind", () =>
+      Effect.gen(function*() {
+        const module = yield* Effect.promise(() => large)
+        for (let round = 0; round < 4; round++) {
+          yield* Effect.gen(function*() {
+            const context = yield* (yield* Contexts).acquire
+            yield* context.run("bump", 0)
+            yield* Effect.fork(context.reset)
+            yield* Effect.sleep(`${round * 2} millis`)
+          }).pipe(Effect.provide(NodeContexts.layer({ module, program, reset, size: 1 })), Effect.scoped)
+        }
+        const { descriptors, threads } = held()
+        assert.strictEqual(threads, 0)
+        // One of each for the process, if any.
+        assert.isAtMost(descriptors, 2)
+      }))
+
+    it.live("whose lane is ended under a task begin again from the first state", () =>
+      Effect.gen(function*() {
+        const module = yield* Effect.promise(() => large)
+        yield* Effect.gen(function*() {
+          const contexts = yield* Contexts
+          yield* Effect.scoped(Effect.gen(function*() {
+            const context = yield* contexts.acquire
+            assert.strictEqual(yield* context.run("bump", 0), 2)
+            const error = yield* Effect.flip(context.run("forever", 0, { timeoutMs: 30 }))
+            assert.strictEqual(error.reason, "timeout")
+            assert.strictEqual(yield* context.run("bump", 0), 2)
+            assert.strictEqual((yield* Effect.flip(context.run("exits", 4))).reason, "lane-lost")
+            assert.strictEqual(yield* context.run("bump", 0), 2)
+          }))
+          const next = yield* Effect.scoped(Effect.flatMap(contexts.acquire, ({ run }) => run("bump", 0)))
+          assert.strictEqual(next, 2)
+        }).pipe(Effect.provide(NodeContexts.layer({ module, program, reset, size: 1 })))
+        assert.strictEqual(held().threads, 0)
+      }))
+  })
+}
+
+describe("contexts", () => {
+  it.live("are of no use to who has given them back", () =>
+    Effect.gen(function*() {
+      const module = yield* Effect.promise(() => large)
+      yield* Effect.gen(function*() {
+        const contexts = yield* Contexts
+        const former = yield* Effect.scoped(contexts.acquire)
+        const present = yield* contexts.acquire
+        const error = yield* Effect.flip(former.run("bump", 0))
+        assert.deepStrictEqual([error.reason, error.detail], ["closed", "the context was given back"])
+        assert.strictEqual(yield* present.run("bump", 0), 2)
+      }).pipe(Effect.scoped, Effect.provide(NodeContexts.layer({ module, program, size: 1 })))
+    }))
+
+  it.live("of a program whose imports do not fit say why", () =>
+    Effect.gen(function*() {
+      const module = yield* Effect.promise(() => assemble(`(module (import "env" "missing" (func)))`))
+      const error = yield* Effect.gen(function*() {
+        const context = yield* (yield* Contexts).acquire
+        return yield* Effect.flip(context.run("next", 1))
+      }).pipe(Effect.scoped, Effect.provide(NodeContexts.layer({ module, program, size: 1 })))
+      assert.strictEqual(error.reason, "unusable")
+      assert.match(error.message, /env/)
+    }))
+})
