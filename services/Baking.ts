@@ -68,8 +68,8 @@ export interface OpenImageOptions extends ApplyOptions {
   readonly fingerprint?: string | undefined
   readonly hooks?: ReplayHooks | undefined
   /**
-   * Take the pages of a mapped file as they are, without comparing their hashes: for a file that only its owner can
-   * write. A mapped page is then read when it is first touched.
+   * Take the pages as they are, without comparing their hashes: for an image that only its owner can write. A mapped
+   * page is then read when it is first touched.
    */
   readonly trusted?: boolean | undefined
 }

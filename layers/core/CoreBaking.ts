@@ -129,9 +129,9 @@ export const makeBaking = (host: BakingHost): BakingShape => {
   const replay = (instance: WebAssembly.Instance, opened: Opened, hooks: ReplayHooks | undefined, name: string) =>
     Effect.as(attempt(name, () => runHooks(instance.exports, opened.image, hooks ?? {})), opened)
 
-  const read = (source: ImageSource): Effect.Effect<Image, ImageMismatch> => {
+  const read = (source: ImageSource, trusted = false): Effect.Effect<Image, ImageMismatch> => {
     const name = imageName(source)
-    if (source instanceof Uint8Array) return attempt(name, () => decodeImage(source))
+    if (source instanceof Uint8Array) return attempt(name, () => decodeImage(source, trusted))
     return source instanceof URL || typeof source === "string"
       ? Effect.flatMap(host.readImage(source), (bytes) => attempt(name, () => decodeImage(bytes)))
       : Effect.succeed(source)
@@ -142,7 +142,7 @@ export const makeBaking = (host: BakingHost): BakingShape => {
     const check = checker(module, options)
     const opened = source instanceof URL || typeof source === "string"
       ? host.openFile(module, instance, source, options, check)
-      : Effect.flatMap(read(source), (image) =>
+      : Effect.flatMap(read(source, options.trusted), (image) =>
         attempt(name, (): Opened => {
           check(image)
           applyImage(module.decoded, instance.exports, image, options)
@@ -176,7 +176,7 @@ export const makeBaking = (host: BakingHost): BakingShape => {
     encode: encodeImage,
     write: (image, place) =>
       Effect.flatMap(attempt(imageName(place), () => encodeImage(image)), (bytes) => host.writeImage(bytes, place)),
-    read,
+    read: (source) => read(source),
     open,
     load: (module, instance, fetchFile, options = {}) =>
       Effect.tryPromise({

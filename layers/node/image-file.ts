@@ -137,10 +137,10 @@ const copyFile = (
   m: WasmModule,
   exports: WebAssembly.Exports,
   fd: number,
-  options: ApplyOptions,
+  options: ApplyOptions & { readonly trusted?: boolean | undefined },
   check: (image: Image) => void
 ): Image => {
-  const image = decodeImage(readAt(fd, Fs.fstatSync(fd).size, 0))
+  const image = decodeImage(readAt(fd, Fs.fstatSync(fd).size, 0), options.trusted)
   check(image)
   applyImage(m, exports, image, options, copyPages)
   return image

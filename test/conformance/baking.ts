@@ -211,6 +211,9 @@ export const suite = (name: string, layer: Layer.Layer<Baking>): void => {
           assert.match(error.message, /^[^:]+: .+: .+\. .+\.$/s)
         }
         assert.strictEqual(call(instance).sum(), 0, "nothing was written")
+        // Whoever trusts the bytes gets them as they are.
+        yield* baking.open(module, instance, flipped, { hooks, trusted: true })
+        assert.strictEqual(call(instance).sum(), 0x07070707)
       })))
 
     it("refuses live state of the host, and handles without a name", () =>
