@@ -34,13 +34,15 @@ export const chosenValue = (
     if (++steps > MAXIMUM_PATH || !body.has(to)) return undefined
     const inner = g.loops.find((loop) => loop.id > 0 && loop.header === to && loop.body.size > 0)
     if (inner !== undefined && !inner.body.has(merge)) {
-      const [exit] = inner.exits
-      return inner.exits.length === 1 ? along(exit.from, exit.edge.to) : undefined
+      const exits = inner.exits.filter(({ edge }) => body.has(edge.to))
+      return exits.length === 1 ? along(exits[0].from, exits[0].edge.to) : undefined
     }
     return leaving(to)
   }
   const leaving = (block: number): number | undefined => {
-    const { condition, succs } = g.blocks[block]
+    const { condition } = g.blocks[block]
+    // An iteration that goes on does not leave the loop.
+    const succs = g.blocks[block].succs.filter((s) => body.has(s.to))
     if (succs.length === 1) return along(block, succs[0].to)
     const yes = succs.find((s) => s.kind === "true")
     const no = succs.find((s) => s.kind === "false")

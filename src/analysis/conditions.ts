@@ -63,7 +63,8 @@ export const alwaysConditions = (induction: Induction, block: number): ReadonlyA
   for (const { from, others, side } of turnsTo(induction, block)) {
     const left = graph.loops.find((l) => l.id > 0 && l.body.has(from) && !l.body.has(side.to))
     if (left !== undefined) {
-      if (left.exits.length !== 1 || left.body.has(block)) return undefined
+      const exits = left.exits.filter(({ edge }) => graph.loops[0].body.has(edge.to))
+      if (exits.length !== 1 || left.body.has(block)) return undefined
     } else if (others.some((s) => graph.loops[0].body.has(s.to))) {
       const { condition } = graph.blocks[from]
       if (condition === 0 || (side.kind !== "true" && side.kind !== "false")) return undefined

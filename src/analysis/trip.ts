@@ -41,7 +41,7 @@ export interface Trip {
   readonly branchOffset: number
   /** Further tests of the same loop: it leaves at the first that fails. */
   readonly others: ReadonlyArray<Trip>
-  /** True when no other way than these tests leads out of the loop. */
+  /** True when no other way than these tests leads out of the loop and on in loop 0. */
   readonly only: boolean
 }
 
@@ -118,7 +118,13 @@ export const findTrip = (values: Values, loop: Loop, isUsable: (trip: Trip) => b
   const usable = all.filter(isUsable)
   const [first, ...others] = usable.length > 0 ? usable : all
   if (first === undefined) return undefined
-  return { ...first, others, only: others.length + 1 === loop.exits.length }
+  const tests = usable.length > 0 ? usable : all
+  const { body } = values.graph.loops[0]
+  // Out of an inner loop straight out of loop 0: an iteration that goes on has not taken that way.
+  const only = loop.exits.every(({ edge }) =>
+    tests.some((test) => test.edge === edge) || (loop.id !== 0 && !body.has(edge.to))
+  )
+  return { ...first, others, only }
 }
 
 class TripFinder {
