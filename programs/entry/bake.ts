@@ -1,13 +1,13 @@
 /**
- * `folio-wasm/bake`: images of booted programs, on Node.js and, without files, on any host; and the plain code beneath,
- * which needs no Effect.
+ * `folio-wasm/bake`: images of booted programs on any host, a page or a worker included, and the plain code beneath.
+ * `NodeBaking`, which reads and maps files, is in `folio-wasm/node`.
  *
  * @since 0.1.0
  */
 export * as MemoryBaking from "../../layers/memory/MemoryBaking.ts"
-export * as NodeBaking from "../../layers/node/NodeBaking.ts"
 export * from "../../services/Baking.ts"
 export * from "../../services/ImageErrors.ts"
+export { decodeModule, type WasmModule } from "../../src/binary/module.ts"
 export * from "../../src/image/apply.ts"
 export * from "../../src/image/bake.ts"
 export * from "../../src/image/capture.ts"

@@ -5,6 +5,7 @@ import { chunkImage, chunkName, INDEX_NAME, loadChunks, loadIndex } from "../../
 import { encodeImage } from "../../../src/image/format.ts"
 import { instrument } from "../../../src/image/instrument.ts"
 import type { Mismatch } from "../../../src/image/mismatch.ts"
+import { staticGraph } from "../../house/tree.ts"
 import { assemble } from "../../support/wat.ts"
 import { booted, bytesOf, decoded, type Exports, instantiate, observe, options } from "./program.ts"
 
@@ -83,6 +84,13 @@ describe("a chunked image", () => {
     await loadChunks(decoded, target, await loadIndex(fetchFile), fetchFile)
     assert.isTrue(bytesOf(target).equals(bytesOf(exports)))
     assert.deepStrictEqual(observe(target), observe(exports))
+  })
+
+  it("is loaded by code that needs nothing of Node.js", () => {
+    const { files, packages } = staticGraph("programs/entry/bake.ts")
+    assert.include(files, "src/image/chunks.ts")
+    assert.deepStrictEqual(files.filter((path) => path.startsWith("layers/node/")), [])
+    assert.deepStrictEqual(packages.filter((name) => !name.startsWith("effect/")), [])
   })
 
   it("refuses a file that is short, one whose page has another hash, and passes a failed fetch on", async () => {
