@@ -35,6 +35,8 @@ const END_MILLISECONDS = 2_000
  */
 export class TaskLane {
   readonly index: number
+  /** When its thread was started, by `performance.now()`. */
+  readonly startedAt = performance.now()
   readonly #words: Int32Array<SharedArrayBuffer>
   readonly #base: number
   readonly #worker: Worker

@@ -74,6 +74,11 @@ const SLICE_MILLISECONDS = 20
 /** Lanes in a row that end before they are ready, after which the pool gives up. */
 const MAXIMUM_FAILED_STARTS = 3
 
+/** Milliseconds that a blocked owner, who hears of no event, waits for a lane to come up. */
+const START_MILLISECONDS = 30_000
+
+const unusable = (message: string): TaskFailure => ({ reason: "unusable", name: "Error", message, stack: message })
+
 const epoch = (): number => performance.timeOrigin + performance.now()
 
 /**
@@ -187,7 +192,9 @@ export class TaskPool {
       if (this.#drain() > 0 || task.settled) continue
       for (const lane of this.#lanes) {
         if (lane.isGone()) this.#lost(lane)
-        else this.#expire(lane, started)
+        else if (!lane.ready && performance.now() - lane.startedAt > START_MILLISECONDS) {
+          this.#giveUp(unusable(`a lane did not come up within ${START_MILLISECONDS} ms`))
+        } else this.#expire(lane, started)
       }
       if (!task.settled) Atomics.wait(this.#words, REPLIES, seen, SLICE_MILLISECONDS)
     }
@@ -412,7 +419,7 @@ export class TaskPool {
     this.#drain()
     const { started } = lane
     if (!lane.ready && ++this.#failedStarts >= MAXIMUM_FAILED_STARTS) {
-      this.#giveUp({ reason: "unusable", name: "Error", message: `lanes do not start: ${lane.reason}`, stack: "" })
+      this.#giveUp(unusable(`lanes do not start: ${lane.reason}`))
       return
     }
     const again: Array<PoolTask> = []

@@ -3,7 +3,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { readdirSync, readFileSync, readlinkSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs"
 import * as NodeContexts from "../../layers/node/NodeContexts.ts"
 import { Contexts } from "../../services/Contexts.ts"
 import { assemble } from "../support/wat.ts"
@@ -17,21 +17,21 @@ const large = assemble(`(module (memory (export "memory") 1024) (global $n (mut 
     (i32.store (i32.const 50000000) (i32.add (i32.load (i32.const 50000000)) (i32.const 1)))
     (i32.add (global.get $n) (i32.load (i32.const 50000000)))))`)
 
-const held = (): { readonly threads: number; readonly descriptors: number } => ({
-  threads: readdirSync("/proc/self/task").filter((id) => {
+/** Entries of a folder of `/proc/self` for which something holds; none where the host has no such folder. */
+const count = (folder: string, holds: (entry: string) => boolean): number => {
+  if (!existsSync(`/proc/self/${folder}`)) return 0
+  return readdirSync(`/proc/self/${folder}`).filter((entry) => {
     try {
-      return readFileSync(`/proc/self/task/${id}/comm`, "utf8").startsWith("folio-task")
-    } catch {
-      return false
-    }
-  }).length,
-  descriptors: readdirSync("/proc/self/fd").filter((fd) => {
-    try {
-      return /userfaultfd|pagemap/.test(readlinkSync(`/proc/self/fd/${fd}`))
+      return holds(`/proc/self/${folder}/${entry}`)
     } catch {
       return false
     }
   }).length
+}
+
+const held = (): { readonly threads: number; readonly descriptors: number } => ({
+  threads: count("task", (path) => readFileSync(`${path}/comm`, "utf8").startsWith("folio-task")),
+  descriptors: count("fd", (path) => /userfaultfd|pagemap/.test(readlinkSync(path)))
 })
 
 for (const reset of ["whole", "checkpoint", "auto"] as const) {

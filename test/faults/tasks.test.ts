@@ -5,7 +5,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
-import { readdirSync, readFileSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync } from "node:fs"
 import * as NodeTasks from "../../layers/node/NodeTasks.ts"
 import type { TaskFailed } from "../../services/TaskErrors.ts"
 import { type TaskOptions, Tasks } from "../../services/Tasks.ts"
@@ -23,9 +23,9 @@ const failure = (name: string, input: unknown, options?: TaskOptions) =>
 const next = (input: number) =>
   Effect.flatMap(Tasks, (tasks) => Effect.flatMap(tasks.submit("next", input), tasks.join))
 
-/** Threads of this process that a pool has started. */
+/** Threads of this process that a pool has started, where the host tells. */
 const taskThreads = (): number =>
-  readdirSync("/proc/self/task").filter((id) => {
+  !existsSync("/proc/self/task") ? 0 : readdirSync("/proc/self/task").filter((id) => {
     try {
       return readFileSync(`/proc/self/task/${id}/comm`, "utf8").startsWith("folio-task")
     } catch {
@@ -155,6 +155,14 @@ describe("a pool", () => {
       assert.match(error.message, /nowhere\.ts/)
       const empty = NodeTasks.layer({ program: new URL("../support/wat.ts", import.meta.url), lanes: 1 })
       assert.match((yield* Effect.provide(failure("next", 1), empty)).message, /exports no "tasks"/)
+    }))
+
+  it.live("of a script that ends without serving says so", () =>
+    Effect.gen(function*() {
+      const idle = NodeTasks.layer({ script: new URL("../fixtures/tasks/idle.ts", import.meta.url), lanes: 2 })
+      const error = yield* Effect.provide(failure("next", 1), idle)
+      assert.strictEqual(error.reason, "unusable")
+      assert.match(error.message, /lanes do not start: its thread ended with code 0/)
     }))
 
   it.live("refuses a module that cannot be put back, in words", () =>
