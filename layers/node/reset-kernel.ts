@@ -36,10 +36,17 @@ const REGISTER_MODE_WP = 2n
 const WRITEPROTECT_MODE_WP = 1n
 const PAGEMAP_SCAN = 0xc0606610n
 const SCAN_BYTES = 96n
-const PAGE_IS_WRITTEN = 2n
+const PAGE_IS_WRITTEN = 1n << 1n
+const PAGE_IS_PRESENT = 1n << 3n
+const PAGE_IS_ZERO = 1n << 5n
+const MADV_COLLAPSE = 25
 
 /** Ranges that one scan takes at most; it goes on where it stopped. */
 const SCAN_RANGES = 1024
+
+/** Bytes of a huge page, and pages of it that must be in use already for the rest to be worth its memory. */
+const HUGE_BYTES = 2 * 1024 * 1024
+const HUGE_PAGES_IN_USE = 448
 
 /** 32-bit words of a range: its first address, its end, what holds of it. */
 const RANGE_WORDS = 6
@@ -83,6 +90,9 @@ const descriptorsOf = (calls: NativeCalls): Descriptors => {
   return descriptors
 }
 
+/** Categories of a scan for pages that were written. */
+const WRITTEN = [0n, PAGE_IS_WRITTEN, PAGE_IS_WRITTEN] as const
+
 class KernelTracker implements PageTracker {
   readonly #calls: NativeCalls
   readonly #descriptors: Descriptors
@@ -117,9 +127,29 @@ class KernelTracker implements PageTracker {
     this.#scan[3] = this.#address + this.#bytes
     this.#scan[5] = calls.address(this.#ranges.buffer)
     this.#scan[6] = BigInt(SCAN_RANGES)
-    this.#scan[9] = PAGE_IS_WRITTEN
-    this.#scan[11] = PAGE_IS_WRITTEN
     this.#scanAddress = calls.address(this.#scan.buffer)
+    this.#collapse()
+  }
+
+  /**
+   * Joins pages to huge ones where nearly all of a huge one are in use, so that a scan looks at one entry instead of
+   * 512 (64 MiB: 6 µs instead of 19; Linux 6.18). The kernel splits one again when it is written, so what is told stays
+   * exact to the page. Only advice: a host that refuses it is as sound, and slower.
+   */
+  #collapse(): void {
+    const first = Math.ceil(this.#base / HUGE_BYTES) * HUGE_BYTES - this.#base
+    const inUse = new Uint16Array(Math.max(0, Math.floor((Number(this.#bytes) - first) / HUGE_BYTES)))
+    // Present, and not the page of zeros that reading maps.
+    this.#each([PAGE_IS_ZERO, PAGE_IS_PRESENT | PAGE_IS_ZERO, PAGE_IS_PRESENT], (at, bytes) => {
+      for (let page = at; page < at + bytes; page += RESET_PAGE) {
+        const block = Math.floor((page - first) / HUGE_BYTES)
+        if (block >= 0 && block < inUse.length) inUse[block]++
+      }
+    })
+    for (const [block, pages] of inUse.entries()) {
+      if (pages < HUGE_PAGES_IN_USE) continue
+      this.#calls.madvise(this.#address + BigInt(first + block * HUGE_BYTES), HUGE_BYTES, MADV_COLLAPSE)
+    }
   }
 
   arm(): void {
@@ -131,17 +161,29 @@ class KernelTracker implements PageTracker {
   }
 
   written(restore: (at: number, bytes: number) => void): number {
-    const end = this.#address + this.#bytes
-    let pages = 0
     this.#check()
-    for (let start = this.#address; start < end; start = this.#scan[4]) {
-      this.#scan[2] = start
+    return this.#each(WRITTEN, restore)
+  }
+
+  /** Hands over the ranges of pages in the given categories: those to invert, to require, to tell. */
+  #each(
+    [inverted, required, told]: readonly [bigint, bigint, bigint],
+    take: (at: number, bytes: number) => void
+  ): number {
+    const scan = this.#scan
+    const end = this.#address + this.#bytes
+    scan[8] = inverted
+    scan[9] = required
+    scan[11] = told
+    let pages = 0
+    for (let start = this.#address; start < end; start = scan[4]) {
+      scan[2] = start
       const count = this.#calls.ioctl(this.#descriptors.pagemap, PAGEMAP_SCAN, this.#scanAddress)
       if (count < 0) throw failure(this.#calls, "PAGEMAP_SCAN")
       for (let word = 0; word < count * RANGE_WORDS; word += RANGE_WORDS) {
         const at = this.#ranges[word] + this.#ranges[word + 1] * 2 ** 32 - this.#base
         const bytes = this.#ranges[word + 2] + this.#ranges[word + 3] * 2 ** 32 - this.#base - at
-        restore(at, bytes)
+        take(at, bytes)
         pages += bytes / RESET_PAGE
       }
     }
