@@ -19,7 +19,7 @@ export interface TaskRecord {
   readonly submitted: number
   readonly start: number
   readonly end: number
-  /** CPU microseconds of the lane's thread; `undefined` where the host does not tell. */
+  /** CPU microseconds of the lane's thread; `undefined` below 50 µs of work, and where the host does not tell. */
   readonly cpuMicroseconds: number | undefined
   /** Milliseconds of encoding and posting the message that the task was in, and tasks in that message. */
   readonly postMs: number

@@ -51,6 +51,9 @@ export interface TaskLaneData {
 /** Milliseconds that a finished task waits at most for the next one of its batch, so that both go in one message. */
 const HOLD_MILLISECONDS = 0.2
 
+/** Milliseconds of work from which its CPU time is looked at. */
+const MEASURED_MILLISECONDS = 0.05
+
 /** Bytes from which the buffer of a result is transferred and not copied: below, copying is as fast. */
 const TRANSFER_BYTES = 16_384
 
@@ -147,16 +150,17 @@ class TaskServer {
     const memory = this.#context?.guest.memory
     const transfer: Array<ArrayBuffer> = []
     for (const { outcome } of replies) if (outcome.ok) transfer.push(...transferable(outcome.value, memory))
-    // A lane without work uses no time to speak of, so one look serves the end of this message and the next one's begin.
-    const cpu = cpuNow()
+    // A look costs 2 µs: tasks that are hardly longer are not measured, and the one behind the message delays nobody.
+    const length = replies[replies.length - 1].end - replies[0].start
+    const cpu = length < MEASURED_MILLISECONDS ? undefined : cpuNow()
     const used = cpu === undefined || this.#cpu === undefined ? undefined : cpu - this.#cpu
-    this.#cpu = cpu
     try {
       send(this.#data, encodeReplies(replies, used), transfer)
     } catch {
       // One of them cannot be posted: each goes by itself, so that only that one fails.
       for (const reply of replies) this.#sendOne(reply)
     }
+    this.#cpu = cpuNow()
   }
 
   #sendOne(reply: TaskReply): void {
