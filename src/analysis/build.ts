@@ -36,6 +36,9 @@ export const buildRegion = (
   limits: RegionLimits
 ): Graph => new Builder(module, functionIndex, types, functionType, shape, liveness, limits).run()
 
+/** Longest copy or fill that counts as an access (bytes). */
+const MAXIMUM_BULK = 1 << 20
+
 class Builder extends RegionState {
   run(): Graph {
     for (const index of writtenGlobals(this.module, this.shape, this.limits.summaries)) {
@@ -251,9 +254,10 @@ class Builder extends RegionState {
         return
       case 0x40:
         return this.opaqueStep("memory-grow", 1, "i32")
-      case 0xfc008:
       case 0xfc00a:
       case 0xfc00b:
+        return this.bulk(opcode === 0xfc00a)
+      case 0xfc008:
         return this.opaqueStep("bulk-memory", 3, undefined)
       case 0xfc009:
         return this.opaqueStep("bulk-memory", 0, undefined)
@@ -279,6 +283,22 @@ class Builder extends RegionState {
       default:
         throw new RegionTooLarge(`instruction 0x${opcode.toString(16)}`)
     }
+  }
+
+  /** `memory.copy` and `memory.fill` of a constant length are a load and a store, or a store, of so many bytes. */
+  bulk(copies: boolean): void {
+    const { graph, reader } = this
+    const [target, source, length] = this.stack.slice(-3)
+    const bytes = graph.isConst32(length) ? graph.a[length] : 0
+    if (bytes < 1 || bytes > MAXIMUM_BULK || reader.memory !== 0 || (copies && reader.index2 !== 0)) {
+      return this.opaqueStep("bulk-memory", 3, undefined)
+    }
+    this.popMany(3)
+    graph.bulk.add(reader.start)
+    const place = { offset: 0, bytes, block: this.current, position: reader.start }
+    if (copies) graph.accesses.push({ kind: "load", address: source, node: this.opaque("ref"), ...place })
+    else graph.used.push(source)
+    graph.accesses.push({ kind: "store", address: target, node: source, ...place })
   }
 
   load(opcode: number, bytes: number, type: ValueType): void {

@@ -21,7 +21,6 @@ export interface Condition {
 interface Turn {
   readonly from: number
   readonly side: Edge
-  readonly others: ReadonlyArray<Edge>
 }
 
 /** Branches above a block, nearest first. */
@@ -36,7 +35,7 @@ const turnsTo = (induction: Induction, block: number): Array<Turn> => {
     const sides = succs.filter((s) =>
       graph.blocks[s.to].preds.length === 1 && (s.to === at || graph.dominates(s.to, at))
     )
-    if (sides.length === 1) turns.push({ from, side: sides[0], others: succs.filter((s) => s !== sides[0]) })
+    if (sides.length === 1) turns.push({ from, side: sides[0] })
   }
   return turns
 }
@@ -52,25 +51,25 @@ export const necessaryConditions = (induction: Induction, block: number): Readon
 
 /**
  * Conditions under which every iteration of loop 0 that goes on reaches a block: those of the branches above it, which
- * must be invariant. An inner loop with one exit is left in the end; a branch out of loop 0 is not taken.
+ * must be invariant where they decide about it.
  *
  * @category analysis
  * @since 0.1.0
  */
 export const alwaysConditions = (induction: Induction, block: number): ReadonlyArray<Condition> | undefined => {
   const { graph } = induction
+  const { body, header } = graph.loops[0]
   const conditions: Array<Condition> = []
-  for (const { from, others, side } of turnsTo(induction, block)) {
-    const left = graph.loops.find((l) => l.id > 0 && l.body.has(from) && !l.body.has(side.to))
-    if (left !== undefined) {
-      const exits = left.exits.filter(({ edge }) => graph.loops[0].body.has(edge.to))
-      if (exits.length !== 1 || left.body.has(block)) return undefined
-    } else if (others.some((s) => graph.loops[0].body.has(s.to))) {
-      const { condition } = graph.blocks[from]
-      if (condition === 0 || (side.kind !== "true" && side.kind !== "false")) return undefined
-      if (!induction.isInvariant(condition)) return undefined
-      conditions.push({ node: condition, expected: side.kind === "true" })
-    }
+  for (let at = block; at !== header; at = graph.idom[at]) {
+    const from = graph.idom[at]
+    if (!body.has(from)) return undefined
+    if (graph.postDominates(at, from)) continue
+    const { condition, succs } = graph.blocks[from]
+    const sides = succs.filter(({ to }) => to === at || (body.has(to) && to !== header && graph.postDominates(at, to)))
+    const [side] = sides
+    if (sides.length !== 1 || (side.kind !== "true" && side.kind !== "false")) return undefined
+    if (condition === 0 || !induction.isInvariant(condition)) return undefined
+    conditions.push({ node: condition, expected: side.kind === "true" })
   }
   return conditions
 }

@@ -8,6 +8,8 @@
  * @since 0.1.0
  */
 import type { ValueType } from "../binary/module.ts"
+import type { Dominators } from "./dominators.ts"
+import { dominates, dominators } from "./dominators.ts"
 
 /** Kinds of value nodes. @category model @since 0.1.0 */
 export const Kind = {
@@ -155,6 +157,8 @@ export class Graph {
   readonly loops: Array<Loop> = []
   readonly accesses: Array<Access> = []
   readonly effects: Array<Effect> = []
+  /** Copies and fills of constant length, which stand among the accesses: where they are. */
+  readonly bulk = new Set<number>()
   /** Calls that were followed: where they stand. */
   readonly calls: Array<{ readonly position: number; readonly block: number }> = []
   /** Functions whose bodies were followed. */
@@ -171,6 +175,8 @@ export class Graph {
   order: Int32Array = new Int32Array(0)
   /** Innermost natural loop of each block, -1 outside. */
   inner: Int32Array = new Int32Array(0)
+  #backwards: Dominators | undefined
+
   /** Adds a node and returns its id. */
   node(
     kind: number,
@@ -214,8 +220,29 @@ export class Graph {
 
   /** True when block `x` dominates block `y`. */
   dominates(x: number, y: number): boolean {
-    while (this.order[y] > this.order[x]) y = this.idom[y]
-    return x === y
+    return dominates(this, x, y)
+  }
+
+  /**
+   * True when an iteration of loop 0 that goes on, and has come to block `y`, comes to block `x` as well: `x`
+   * post-dominates `y` in the body, which ends where it returns to the header. An inner loop is left in the end.
+   */
+  postDominates(x: number, y: number): boolean {
+    this.#backwards ??= this.#postDominators()
+    return dominates(this.#backwards, x, y)
+  }
+
+  #postDominators(): Dominators {
+    const { body, header, latches } = this.loops[0]
+    const end = this.blocks.length
+    const onwards = this.blocks.map(({ id, succs }) =>
+      body.has(id) ? succs.map(({ to }) => to).filter((to) => body.has(to) && to !== header) : []
+    )
+    const backwards: Array<Array<number>> = onwards.map(() => [])
+    onwards.forEach((targets, from) => targets.forEach((to) => backwards[to].push(from)))
+    backwards.push(latches.filter((id) => body.has(id)))
+    for (const id of backwards[end]) onwards[id].push(end)
+    return dominators(end + 1, end, (id) => backwards[id], (id) => onwards[id])
   }
 
   /** True when the node is an i32 constant. */
@@ -225,63 +252,12 @@ export class Graph {
 
   /** Orders blocks, computes dominators and natural loops. Call once, when everything is added. */
   finish(): this {
-    this.#orderBlocks()
-    this.#dominators()
+    const succs = this.blocks.map((block) => block.succs.map(({ to }) => to))
+    const found = dominators(this.blocks.length, 0, (id) => succs[id], (id) => this.blocks[id].preds)
+    this.idom = found.idom
+    this.order = found.order
     this.#naturalLoops()
     return this
-  }
-
-  #orderBlocks(): void {
-    const count = this.blocks.length
-    const seen = new Uint8Array(count)
-    const post: Array<number> = []
-    const stack: Array<[number, number]> = [[0, 0]]
-    seen[0] = 1
-    while (stack.length > 0) {
-      const top = stack[stack.length - 1]
-      const succs = this.blocks[top[0]].succs
-      if (top[1] < succs.length) {
-        const next = succs[top[1]++].to
-        if (seen[next] === 0) {
-          seen[next] = 1
-          stack.push([next, 0])
-        }
-      } else {
-        post.push(top[0])
-        stack.pop()
-      }
-    }
-    this.order = new Int32Array(count).fill(-1)
-    post.reverse().forEach((block, index) => this.order[block] = index)
-  }
-
-  #dominators(): void {
-    const { order } = this
-    const sorted = this.blocks.map((b) => b.id).filter((id) => order[id] >= 0).sort((x, y) => order[x] - order[y])
-    const idom = new Int32Array(this.blocks.length).fill(-1)
-    idom[0] = 0
-    const meet = (x: number, y: number): number => {
-      while (x !== y) {
-        while (order[x] > order[y]) x = idom[x]
-        while (order[y] > order[x]) y = idom[y]
-      }
-      return x
-    }
-    for (let changed = true; changed;) {
-      changed = false
-      for (const block of sorted) {
-        if (block === 0) continue
-        let next = -1
-        for (const pred of this.blocks[block].preds) {
-          if (order[pred] >= 0 && idom[pred] >= 0) next = next < 0 ? pred : meet(pred, next)
-        }
-        if (next >= 0 && idom[block] !== next) {
-          idom[block] = next
-          changed = true
-        }
-      }
-    }
-    this.idom = idom
   }
 
   #naturalLoops(): void {

@@ -99,11 +99,12 @@ export const isIntegerGlobal = (module: WasmModule, index: number): boolean => {
 }
 
 const MAXIMUM_DEPTH = 8
-const MAXIMUM_BYTES = 8_192
-const MAXIMUM_INSTRUCTIONS = 6_000
+const MAXIMUM_BYTES = 16_384
+const MAXIMUM_INSTRUCTIONS = 12_000
 
 const isForbidden = (opcode: number): boolean =>
   (opcode >= 0x06 && opcode <= 0x0a) || (opcode >= 0x11 && opcode <= 0x19) || opcode === 0x1f || opcode === 0x25 ||
   opcode === 0x26 || opcode === 0x40 || (opcode >= 0xd0 && opcode <= 0xd6) ||
-  (opcode >= 0xfb000 && opcode < 0xfc000) || (opcode >= 0xfc008 && opcode <= 0xfc011) ||
+  (opcode >= 0xfb000 && opcode < 0xfc000) ||
+  (opcode >= 0xfc008 && opcode <= 0xfc011 && opcode !== 0xfc00a && opcode !== 0xfc00b) ||
   (opcode >= 0xfe000 && opcode < 0xff000)

@@ -253,13 +253,14 @@ const unknownDetail: Readonly<Record<"unknown-load" | "unknown-store" | "inner-t
 }
 
 /**
- * Offsets of stores and followed calls that no iteration reaches. A callee's code exists once: an offset in it that both
+ * Offsets of stores, followed calls and loops that no iteration reaches. A callee's code exists once: an offset in it that both
  * iterations and ways out reach cannot be cut, and is returned alone.
  */
 const waysOut = (graph: Graph): Set<number> | number => {
   const { body } = graph.loops[0]
   const stores = graph.accesses.filter(({ kind }) => kind === "store")
-  const places = [...stores, ...graph.calls].filter(({ block }) => graph.order[block] >= 0)
+  const loops = graph.loops.map(({ header, offset }) => ({ block: header, position: offset }))
+  const places = [...stores, ...graph.calls, ...loops].filter(({ block }) => graph.order[block] >= 0)
   const inside = new Set(places.filter(({ block }) => body.has(block)).map(({ position }) => position))
   const cut = new Set<number>()
   for (const { block, position } of places) {

@@ -138,6 +138,18 @@ export class Separation {
     this.#refuseWhere(window.runs, store.runs)
   }
 
+  /** A local (i32): 1 when a row is stored; one whose loop leaves before it stores needs an iteration that goes on. */
+  isStored({ group }: Cell, reached: number | undefined): number | undefined {
+    const { code, facts } = this.evaluator
+    const [{ short, symbol }] = group.spreads
+    if (!short) return reached
+    const stored = this.evaluator.local("i32")
+    code.get(this.evaluator.tripCount(facts.induction.trip(Number(symbol.slice(1)))!)).i64(0).op(0x52)
+    if (reached !== undefined) code.get(reached).op(0x71)
+    code.set(stored)
+    return stored
+  }
+
   /**
    * A local (i32): 1 when a load stays inside what its iteration has written. From its low end on, cells that begin
    * where those before have got to carry on, in as many rounds as there are cells.
@@ -151,7 +163,7 @@ export class Separation {
     const spans = cells.map((cell) => {
       const { firstHigh, firstLow } = of(cell.group)
       const written = evaluator.executed(cell.conditions)
-      if (cell.row) return { from: firstLow, to: firstHigh, written }
+      if (cell.row) return { from: firstLow, to: firstHigh, written: this.isStored(cell, written) }
       const from = evaluator.local("i64")
       const to = evaluator.local("i64")
       code.get(firstLow).i64(cell.low - cell.group.low).op(0x7c).tee(from).i64(cell.high - cell.low).op(0x7c).set(to)

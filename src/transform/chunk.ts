@@ -41,6 +41,9 @@ import { polynomialNodes } from "./evaluate.ts"
 /** Parameters of `run` before the original locals. */
 const SHIFT = 3
 
+/** Opcode whose `end` stays when it is cut. */
+const LOOP = 0x03
+
 /**
  * Bytes of the chunk module. `omit` drops the effect of an obligation (mutation tests only).
  *
@@ -269,7 +272,7 @@ class ChunkEmitter {
       const opcode = reader.opcode
       if (facts.cut.has(reader.start)) {
         code.op(0x00)
-        continue
+        if (opcode !== LOOP) continue
       }
       switch (opcode) {
         case 0x20:
@@ -358,9 +361,9 @@ class ChunkEmitter {
         default:
           if (facts.checked.has(reader.start)) {
             const [low, length] = this.storedLocals
-            compare(code, reader, this.address, () => code.get(low), () => code.get(length))
+            this.compare(code, reader, this.address, () => code.get(low), () => code.get(length))
           }
-          if (isOutside(opcode)) code.op(0x00)
+          if (isOutside(opcode) && !facts.graph.bulk.has(reader.start)) code.op(0x00)
           else copy()
       }
     }
@@ -402,6 +405,26 @@ class ChunkEmitter {
     return result
   }
 
+  /**
+   * Traps when the load that the reader stands on, its address on the stack, meets [low, low + length):
+   *
+   *     address − low + offset + bytes − 1  <u  length + bytes − 1
+   *
+   * An effective address of 2³² and more traps by itself right behind.
+   */
+  compare(code: Assembler, reader: InstructionReader, address: number, low: () => void, length: () => void): void {
+    if (this.omit({ kind: "checked-load", offset: reader.start })) return
+    const { bytes } = loadShape(reader.opcode)!
+    code.tee(address).get(address)
+    low()
+    code.op(0x6b).i32((reader.offset + bytes - 1) | 0).op(0x6a)
+    length()
+    // Nothing is stored: nothing can be met.
+    code.i32(bytes - 1).op(0x6a).i32(0)
+    length()
+    code.op(0x1b).op(0x49).if().op(0x00).end()
+  }
+
   blockType(immediate: number): void {
     this.code.out.s33(immediate < 0 ? immediate : this.typeOf(immediate))
   }
@@ -435,10 +458,13 @@ const calleeBody = (module: WasmModule, functionIndex: number, emitter: ChunkEmi
   while (reader.next()) {
     const opcode = reader.opcode
     if (emitter.facts.checked.has(reader.start)) {
-      compare(code, reader, address, () => code.getGlobal(low), () => code.getGlobal(length))
+      emitter.compare(code, reader, address, () => code.getGlobal(low), () => code.getGlobal(length))
     }
-    if (emitter.facts.cut.has(reader.start)) code.op(0x00)
-    else if (opcode === 0x24 && emitter.writes(reader.index)) code.setGlobal(emitter.ownGlobal(reader.index))
+    if (emitter.facts.cut.has(reader.start)) {
+      code.op(0x00)
+      if (opcode !== LOOP) continue
+    }
+    if (opcode === 0x24 && emitter.writes(reader.index)) code.setGlobal(emitter.ownGlobal(reader.index))
     else if (opcode === 0x10 && emitter.calleeIndex.has(reader.index)) code.call(emitter.calleeIndex.get(reader.index)!)
     else if (opcode === 0x23) {
       const own = emitter.writes(reader.index) ? emitter.ownGlobal(reader.index) : emitter.chunkGlobal.get(reader.index)
@@ -452,35 +478,10 @@ const calleeBody = (module: WasmModule, functionIndex: number, emitter: ChunkEmi
       else code.getGlobal(own)
     } else if ((opcode === 0x02 || opcode === 0x03 || opcode === 0x04) && reader.blockType >= 0) {
       code.out.u8(opcode).s33(emitter.typeOf(reader.blockType))
-    } else if (isOutside(opcode)) code.op(0x00)
+    } else if (isOutside(opcode) && !emitter.facts.graph.bulk.has(reader.start)) code.op(0x00)
     else code.out.bytes(module.bytes, reader.start, reader.position)
   }
   return code.out.finish()
-}
-
-/**
- * Traps when the load that the reader stands on, its address on the stack, meets [low, low + length):
- *
- *     address − low + offset + bytes − 1  <u  length + bytes − 1
- *
- * An effective address of 2³² and more traps by itself right behind.
- */
-const compare = (
-  code: Assembler,
-  reader: InstructionReader,
-  address: number,
-  low: () => void,
-  length: () => void
-): void => {
-  const { bytes } = loadShape(reader.opcode)!
-  code.tee(address).get(address)
-  low()
-  code.op(0x6b).i32((reader.offset + bytes - 1) | 0).op(0x6a)
-  length()
-  // Nothing is stored: nothing can be met.
-  code.i32(bytes - 1).op(0x6a).i32(0)
-  length()
-  code.op(0x1b).op(0x49).if().op(0x00).end()
 }
 
 /** Writes a function's declarations of locals with one i32 more; returns its index. */

@@ -238,6 +238,9 @@ class GuardEmitter {
       extend(low, interval.low, 0x53)
       extend(high, interval.high, 0x55)
     }
+    evaluator.because = packRefusal(Refusal.STORES)
+    code.get(high).get(low).op(0x7d).i64(MAXIMUM_STORED).op(0x55)
+    evaluator.refuseIf()
     const at = this.plan.layout.stored
     code.i32(at).get(low).op(0xa7).storeControl("i32")
     // Nothing stored: a length of 0 meets no load.
@@ -416,6 +419,9 @@ const COMBINE: Readonly<Record<string, readonly [number, number]>> = {
   or: [0x72, 0x84],
   xor: [0x73, 0x85]
 }
+
+/** Most bytes from the first to the last store for comparisons in 32 bits, with the bytes of a load added. */
+const MAXIMUM_STORED = 2 ** 32 - 64
 
 /** Trips assumed for an inner loop of unknown length, for the work estimate only. */
 const UNKNOWN_TRIP = 8
