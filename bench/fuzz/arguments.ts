@@ -37,7 +37,7 @@ interface Values {
   readonly r: number
 }
 
-const TAME_COUNTS = [4, 7, 8, 12, 15, 16, 17, 20, 24, 31, 33, 50, 64, 65, 90, 100, 130]
+const TAME_COUNTS = [7, 8, 12, 15, 16, 17, 20, 24, 31, 33, 50, 64, 65, 90, 100, 130]
 const ODD_COUNTS = [
   0,
   1,
@@ -77,7 +77,7 @@ const bases = (choices: Choices, tame: boolean): Pick<Values, "a" | "b" | "c" | 
 }
 
 const values = (choices: Choices, countings: ReadonlyArray<Counting>): Values => {
-  const tame = choices.chance(0.8)
+  const tame = choices.chance(0.84)
   const n = tame ? choices.pick(TAME_COUNTS) : choices.pick(ODD_COUNTS)
   const bySteps = countings.some((counting) => counting.step === "s")
   const fromV = countings.find((counting) => counting.start === "v")
@@ -174,7 +174,7 @@ export const chooseCall = (choices: Choices, target: GeneratedFunction): Generat
     // A bound that one of the last iterations writes over.
     if (loaded && choices.chance(0.3)) {
       const late = bound - 3 + choices.below(5)
-      from = { ...from, d: from[choices.pick(["a", "b", "c"])] + choices.pick([4, 8, 16, 32]) * late }
+      from = { ...from, d: from[choices.pick(["a", "b", "c"] as const)] + choices.pick([4, 8, 16, 32]) * late }
     }
     const base = choices.weighted([[9, FIRST_ARRAY + 7_000 + 4 * choices.below(300)], [1, from.b], [1, from.d]])
     for (let slot = 0; slot < 4; slot++) words.push([from.d + 4 * slot, slot === 0 && loaded ? bound : base])
@@ -197,7 +197,13 @@ export const fillImage = (image: Uint8Array, call: GeneratedCall, make: (seed: n
     const seed = choices.bits()
     for (let k = 0; k < 64; k++) {
       const noise = Math.imul(seed + k, 0x9e3779b1)
-      words[at + k] = kind === 0 ? noise : kind === 1 ? noise >>> 24 : kind === 2 ? 0x3f00_0000 + (noise >>> 8) : noise >> 20
+      words[at + k] = kind === 0
+        ? noise
+        : kind === 1
+        ? noise >>> 24
+        : kind === 2
+        ? 0x3f00_0000 + (noise >>> 8)
+        : noise >> 20
     }
   }
   const view = new DataView(image.buffer)

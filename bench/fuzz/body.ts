@@ -61,6 +61,14 @@ const NAMES: ReadonlyArray<string> = [...PARAMETERS, ...Object.keys(LOCALS)]
  */
 export const LOCAL_TYPES: ReadonlyArray<ValueType> = Object.values(LOCALS)
 
+/**
+ * Block types of generated code: a value's byte, or the index of a function type that every module has.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
+export const BLOCK = { i32: 0x7f, nothing: 2, through: 3 } as const
+
 /** A place that a branch goes to. */
 export type Label = number & { readonly Label: unique symbol }
 
@@ -155,6 +163,12 @@ export class Body {
   /** Opens a construct: block 0x02, loop 0x03, if 0x04. */
   open(opcode: 0x02 | 0x03 | 0x04): Label {
     this.code.out.u8(opcode).u8(0x40)
+    return ++this.#depth as Label
+  }
+
+  /** Opens a construct with a block type: a value type's byte, or the index of a function type. */
+  openTyped(opcode: 0x02 | 0x03 | 0x04, type: number): Label {
+    this.code.out.u8(opcode).u8(type)
     return ++this.#depth as Label
   }
 

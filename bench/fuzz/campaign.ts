@@ -1,6 +1,9 @@
 /**
  * Comparing generated modules with what becomes of them, seed by seed.
  */
+import { NEVER, thresholdName } from "../../src/plan/hidden.ts"
+import { prepare, type Prepared } from "../../src/plan/prepare.ts"
+import type { PlannedLoop } from "../../src/plan/types.ts"
 import { LaneFault } from "../../test/support/differential-faults.ts"
 import {
   Apart,
@@ -11,9 +14,6 @@ import {
   type Tally,
   type Twin
 } from "../../test/support/differential.ts"
-import { NEVER, thresholdName } from "../../src/plan/hidden.ts"
-import { prepare, type Prepared } from "../../src/plan/prepare.ts"
-import type { PlannedLoop } from "../../src/plan/types.ts"
 import { chooseCall, fillImage, type GeneratedCall } from "./arguments.ts"
 import { Choices } from "./choices.ts"
 import { FIRST_FUNCTION, type GeneratedModule, generateModule } from "./modules.ts"
@@ -119,10 +119,15 @@ const plannedLoops = (prepared: Prepared): ReadonlyArray<PlannedLoop> =>
   prepared.plan.loops.filter((loop): loop is PlannedLoop => loop._tag === "planned")
 
 /** Makes the module that is compared, or says why it cannot be made. */
-const open = (module: GeneratedModule, mode: Mode): { readonly prepared: Prepared; readonly twin: Twin } | undefined => {
+const open = (
+  module: GeneratedModule,
+  mode: Mode
+): { readonly prepared: Prepared; readonly twin: Twin } | undefined => {
   const prepared = prepare(module.bytes)
   if (prepared.guest === undefined) return undefined
-  for (const chunk of prepared.chunks) new WebAssembly.Module(chunk as BufferSource)
+  if (!prepared.chunks.every((chunk) => WebAssembly.validate(chunk as BufferSource))) {
+    throw new TypeError("a chunk module is not valid")
+  }
   const apart = new Apart(prepared, mode === "order" ? {} : { lanes: (lanes) => new LaneFault(lanes, mode) })
   if (mode === "abort") onlyAbortable(apart, plannedLoops(prepared))
   return { prepared, twin: apart }
@@ -144,7 +149,10 @@ export const compareSeed = (
   try {
     opened = open(module, mode)
   } catch (error) {
-    return { counts, failures: [`seed ${seed}: ${error instanceof Error ? error.stack ?? error.message : String(error)}`] }
+    return {
+      counts,
+      failures: [`seed ${seed}: ${error instanceof Error ? error.stack ?? error.message : String(error)}`]
+    }
   }
   if (opened === undefined) return { counts, failures }
   const twin = provide?.(opened.prepared) ?? opened.twin

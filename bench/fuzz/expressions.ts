@@ -2,7 +2,7 @@
  * Values and addresses of generated code. Everything is well typed by construction; which addresses advance evenly,
  * overlap or make no sense is left to chance and arguments.
  */
-import type { Body, LocalName } from "./body.ts"
+import { BLOCK, type Body, type LocalName } from "./body.ts"
 import type { Choices } from "./choices.ts"
 
 /**
@@ -35,6 +35,8 @@ export interface Arrays {
   readonly stored: ReadonlyArray<ArrayName>
   readonly read: ReadonlyArray<ArrayName>
   readonly pointers: boolean
+  /** Bytes from one row to the next where inner loops go down columns, 0 where they go along rows. */
+  readonly columns: number
   /** Stored arrays are accessed in one way only, so that iterations are independent when the arrays are apart. */
   readonly tidy: boolean
 }
@@ -53,6 +55,7 @@ export const chooseArrays = (choices: Choices): Arrays => {
     stored: names.slice(0, stores),
     read: names.slice(stores),
     pointers: choices.chance(0.25),
+    columns: choices.chance(0.4) ? choices.pick([160, 512, 1024, 2080, -512]) : 0,
     tidy: choices.chance(0.82)
   }
 }
@@ -161,8 +164,10 @@ export const address = (body: Body, choices: Choices, scope: Scope, bytes: numbe
   } else body.get(name)
   if (shared && arrays.tidy && others === "array") {
     iteration(body, scope)
-    if (scope.inner) body.i32(16).op(0x6c).get("j").op(0x6a)
-    body.i32(scale).op(0x6c, 0x6a)
+    if (scope.inner) {
+      if (arrays.columns > 0) body.i32(scale).op(0x6c, 0x6a).get("j").i32(arrays.columns).op(0x6c, 0x6a)
+      else body.i32(16).op(0x6c).get("j").op(0x6a).i32(scale).op(0x6c, 0x6a)
+    } else body.i32(scale).op(0x6c, 0x6a)
     return offset
   }
   if (!choices.chance(stores ? 0.97 : 0.88)) return offset
@@ -223,6 +228,11 @@ const advance = (
       body.i32(choices.pick([3, 4, 5])).op(0x74).i32(choices.pick([1, 4, 7])).op(0x72, 0x6a)
     }],
     [stores ? 0 : 2, () => masked(body, choices, scope, bytes)],
+    [stores ? 0 : 1, () => {
+      // An address that only the data knows.
+      value(body, choices, scope, "i32", 1)
+      body.get("v").i32(255).op(0x71).i32(1).op(0x72, 0x70).i32(bytes).op(0x6c, 0x6a)
+    }],
     [1, () => {
       iteration(body, scope)
       body.i32(8 * scale).op(0x6c)
@@ -346,6 +356,41 @@ const conversion = (body: Body, choices: Choices, scope: Scope, type: NumberType
   }
 }
 
+/** A value through typed blocks: one side of an `if`, a branch that takes it along, an operand handed through. */
+const branching = (body: Body, choices: Choices, scope: Scope, depth: number): void => {
+  const operand = (): void => value(body, choices, scope, "i32", depth - 1)
+  choices.weighted<() => void>([
+    [3, () => {
+      operand()
+      body.openTyped(0x04, BLOCK.i32)
+      operand()
+      body.else()
+      operand()
+      body.end()
+    }],
+    [2, () => {
+      const block = body.openTyped(0x02, BLOCK.i32)
+      operand()
+      operand()
+      body.brIf(block).i32(3).op(0x6c).end()
+    }],
+    [1, () => {
+      operand()
+      const block = body.openTyped(0x02, BLOCK.through)
+      body.i32(1).op(0x73)
+      operand()
+      body.brIf(block).i32(5).op(0x6a).end()
+    }],
+    [1, () => {
+      // A loop that carries an operand; it goes round until the operand has no low bit.
+      operand()
+      const loop = body.openTyped(0x03, BLOCK.through)
+      body.i32(1).op(0x76).tee("y").get("y").i32(1).op(0x71).brIf(loop).end()
+      scope.written.add("y")
+    }]
+  ])()
+}
+
 /** Pushes a value. */
 export const value = (body: Body, choices: Choices, scope: Scope, type: NumberType, depth: number): void => {
   if (depth <= 0) return leaf(body, choices, scope, type)
@@ -361,6 +406,7 @@ export const value = (body: Body, choices: Choices, scope: Scope, type: NumberTy
       body.op(choices.pick(UNARY[type]))
     }],
     [1, () => conversion(body, choices, scope, type, depth)],
+    [type === "i32" ? 1 : 0, () => branching(body, choices, scope, depth)],
     [type === "v128" ? 0 : 1, () => {
       value(body, choices, scope, type, depth - 1)
       value(body, choices, scope, type, depth - 1)

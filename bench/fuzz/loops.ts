@@ -183,7 +183,10 @@ const countings: ReadonlyArray<readonly [weight: number, make: (choices: Choices
   }]
 ]
 
-const LOOP_KINDS: ReadonlyArray<readonly [weight: number, kind: StatementKind]> = [
+type Kinds = ReadonlyArray<readonly [weight: number, kind: StatementKind]>
+
+/** What most loops are made of. */
+const PLAIN: Kinds = [
   [30, "store"],
   [10, "assign"],
   [6, "reduce"],
@@ -198,13 +201,50 @@ const LOOP_KINDS: ReadonlyArray<readonly [weight: number, kind: StatementKind]> 
   [2, "bump"],
   [3, "tee"],
   [1, "store-lane"],
-  [2, "spill"],
-  [1, "frame"],
-  [1, "rows"],
-  [2, "chosen"]
+  [1, "spill"],
+  [2, "chosen"],
+  [1, "skip"]
 ]
 
-const RARE_KINDS: ReadonlyArray<readonly [weight: number, kind: StatementKind]> = [
+/** Memory that is used again in each iteration. */
+const SCRATCH: Kinds = [
+  [20, "store"],
+  [6, "assign"],
+  [8, "spill"],
+  [4, "frame"],
+  [5, "rows"],
+  [2, "hash"],
+  [4, "call"],
+  [4, "chosen"],
+  [3, "if"],
+  [2, "reduce"],
+  [1, "exit"],
+  [1, "skip"],
+  [2, "either"]
+]
+
+/** Ways through an iteration and out of it. */
+const CONTROL: Kinds = [
+  [20, "store"],
+  [5, "if"],
+  [4, "skip"],
+  [4, "either"],
+  [3, "switch"],
+  [4, "exit"],
+  [2, "carry"],
+  [2, "continue"],
+  [2, "trap"],
+  [2, "dead"],
+  [3, "inner"],
+  [3, "divide"],
+  [3, "chosen"],
+  [2, "reduce"],
+  [1, "truncate"],
+  [1, "call"]
+]
+
+/** Now and then among the others. */
+const RARE: Kinds = [
   [3, "exit"],
   [3, "carry"],
   [2, "trap"],
@@ -217,7 +257,8 @@ const RARE_KINDS: ReadonlyArray<readonly [weight: number, kind: StatementKind]> 
   [2, "hash"],
   [2, "spill"],
   [1, "frame"],
-  [1, "rows"]
+  [1, "rows"],
+  [1, "dead"]
 ]
 
 /** A way to count, with a second bound where the first may come late. */
@@ -256,6 +297,7 @@ export const emitLoop = (
     careless: choices.chance(0.1) ? 0.3 : 0,
     arrays: chooseArrays(choices)
   }
+  const theme = choices.weighted([[6, PLAIN], [2, SCRATCH], [2, CONTROL]])
   if (counting.counter !== "countdown") {
     push(body, counting.start, wide)
     body.set(counter)
@@ -303,7 +345,7 @@ export const emitLoop = (
     const count = least + choices.below(most - least + 1)
     if (part !== "head" && part !== "early" && !early) pointers()
     for (let k = 0; k < count; k++) {
-      const kinds = choices.chance(0.12) ? RARE_KINDS : LOOP_KINDS
+      const kinds = choices.chance(0.08) ? RARE : theme
       const id = `${name}.${part}${k}`
       const again = hasContinue && part === "late" ? loop : undefined
       statement(body, choices.of(id), { ...outside, scope, out, again, kinds, depth: 2 }, id)
@@ -405,9 +447,11 @@ export const emitTraces = (body: Body, choices: Choices): void => {
   OUT_TYPES.forEach((type, index) => {
     if (!choices.chance(0.6)) return
     if (type === "i64") {
-      if (choices.chance(0.5)) body.get("total")
-      else if (choices.chance(0.5)) body.get("w").lane(0xfd01d, 1)
-      else body.get("wide")
+      choices.weighted<() => void>([
+        [2, () => body.get("total")],
+        [1, () => body.get("w").lane(0xfd01d, 1)],
+        [1, () => body.get("wide")]
+      ])()
     } else {
       // Accumulators most of all: what else is read here counts as carried from iteration to iteration.
       const [name, opcodes] = choices.chance(0.6) ? choices.pick(traces.slice(0, 6)) : choices.pick(traces)

@@ -37,12 +37,15 @@ const TYPE_BYTE = { i32: 0x7f, i64: 0x7e, f32: 0x7d, f64: 0x7c, v128: 0x7b, ref:
 
 /** The imported function, then helpers: `(address, value) → value`. */
 const HOST = 0
-const HELPERS = [1, 2, 3, 4]
+const HELPERS = [1, 2, 3, 4, 5, 6]
 
 /** Index of the first generated function. @category constants @since 0.1.0 */
 export const FIRST_FUNCTION = HOST + 1 + HELPERS.length
 
-/** Stores and loads; a loop; a division that may trap; a frame on the stack. */
+/**
+ * Stores and loads; a loop; a division that may trap; a frame on the stack; several ways to return, one of them a trap;
+ * a call of that one in a loop that it ends.
+ */
 const helperBodies = (): ReadonlyArray<Uint8Array> => {
   const plain = new Assembler().get(0).get(1).access(0x36, 0).get(0).access(0x2d, 0, 1).get(1).op(0x6a)
   const loop = new Assembler()
@@ -56,11 +59,22 @@ const helperBodies = (): ReadonlyArray<Uint8Array> => {
     .get(0).get(2).access(0x28, 0, 4).access(0x36, 0)
     .get(2).access(0x2d, 0, 8).get(1).op(0x6a)
     .get(2).i32(16).op(0x6a).setGlobal(GLOBALS.stack)
+  const ways = new Assembler()
+    .get(1).i32(7).op(0x71).op(0x45).if().get(0).op(0x0f).end()
+    .get(1).i32(0x7fff_ff77).op(0x46).if().op(0x00).end()
+    .block().get(1).i32(1).op(0x71).brIf(0).get(0).get(1).access(0x3a, 0).end()
+    .get(0).access(0x2d, 0).get(1).op(0x73)
+  const calls = new Assembler()
+    .loop().get(2).i32(1).op(0x6a).get(0).get(2).op(0x6a).get(1).get(2).op(0x6a).call(HELPERS[4]).i32(1).op(0x71)
+    .op(0x6a).tee(2).i32(3).op(0x48).brIf(0).end()
+    .get(2)
   return [
     functionBody([], plain),
     functionBody(["i32"], loop),
     functionBody([], divide),
-    functionBody(["i32"], frame)
+    functionBody(["i32"], frame),
+    functionBody([], ways),
+    functionBody(["i32"], calls)
   ]
 }
 
@@ -104,7 +118,10 @@ const emitFunction = (
     body.get("r")
     body.open(0x04)
     for (const name of ["a", "b", "c", "d"] as const) body.get(name).i32(choices.pick([0, 4, 1024])).op(0x6a)
-    body.get("n").get("m").get("s").get("v").get("k").get("r").i32(1).op(0x6b)
+    // A countdown has nothing left of its count.
+    if (countings.some((one) => one.counter === "countdown")) body.i32(9)
+    else body.get("n")
+    body.get("m").get("s").get("v").get("k").get("r").i32(1).op(0x6b)
     body.call(FIRST_FUNCTION + index).get("sum").op(0x73).set("sum").end()
   }
   body.get("sum").get("other").op(0x73)
@@ -119,13 +136,17 @@ export const generateModule = (
 ): GeneratedModule => {
   const choices = new Choices(seed)
   const names: Array<string> = []
-  const functions = Array.from({ length: count }, (_, k) => emitFunction(choices.of(`function ${k}`), k, without, names))
+  const functions = Array.from(
+    { length: count },
+    (_, k) => emitFunction(choices.of(`function ${k}`), k, without, names)
+  )
   const out = new ByteWriter(4096)
   out.bytes(new Uint8Array([0, 0x61, 0x73, 0x6d, 1, 0, 0, 0]))
-  const types = new ByteWriter().u32(2).u8(0x60).u32(2).u8(0x7f).u8(0x7f).u32(1).u8(0x7f)
+  const types = new ByteWriter().u32(4).u8(0x60).u32(2).u8(0x7f).u8(0x7f).u32(1).u8(0x7f)
   types.u8(0x60).u32(PARAMETER_TYPES.length)
   for (const type of PARAMETER_TYPES) types.u8(TYPE_BYTE[type])
   types.u32(1).u8(0x7f)
+  types.u8(0x60).u32(0).u32(0).u8(0x60).u32(1).u8(0x7f).u32(1).u8(0x7f)
   out.section(1, types)
   out.section(2, new ByteWriter().u32(1).name("host").name("note").u8(0).u32(0))
   const declared = new ByteWriter().u32(HELPERS.length + count)

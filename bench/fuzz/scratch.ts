@@ -137,7 +137,13 @@ export const rows = (body: Body, choices: Choices, scope: Scope): void => {
   }
   loops(false, 0)
   if (sometimes) body.end()
-  loops(true, choices.weighted([[6, 0], [1, 1], [1, -1]]))
+  loops(true, choices.weighted([[6, 0], [2, 1], [1, 3], [1, -1]]))
+  if (choices.chance(0.4)) {
+    // In the row or right behind it, and behind the reads.
+    body.i32(base + width * (2 + choices.below(6)))
+    iteration(body, scope)
+    body.access(stored, 0)
+  }
 }
 
 /** A table indexed by data. */

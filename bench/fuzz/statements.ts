@@ -1,9 +1,18 @@
 /**
  * Statements of a generated loop body.
  */
-import type { Body, Label, LocalName } from "./body.ts"
+import { BLOCK, type Body, type Label, type LocalName } from "./body.ts"
 import type { Choices } from "./choices.ts"
-import { address, chooseStore, GLOBALS, iteration, type NumberType, type Scope, temporary, value } from "./expressions.ts"
+import {
+  address,
+  chooseStore,
+  GLOBALS,
+  iteration,
+  type NumberType,
+  type Scope,
+  temporary,
+  value
+} from "./expressions.ts"
 import { chosen, framed, hashed, rows, spilled } from "./scratch.ts"
 
 /**
@@ -55,6 +64,9 @@ export type StatementKind =
   | "rows"
   | "hash"
   | "chosen"
+  | "skip"
+  | "dead"
+  | "either"
 
 const store = (body: Body, choices: Choices, scope: Scope, wanted: NumberType): void => {
   const { bytes, opcode, type } = chooseStore(choices, scope, wanted)
@@ -110,7 +122,10 @@ const reduce = (body: Body, choices: Choices, scope: Scope): void => {
     const offset = address(body, choices, scope, bytes, true)
     body.get(name).access(opcode, offset)
   }
-  if (choices.chance(0.04)) body.get(name).i32(choices.bits()).op(0x48).open(0x04), body.get("x").set("x").end()
+  if (choices.chance(0.04)) {
+    body.get(name).i32(choices.bits()).op(0x48).open(0x04)
+    body.get("x").set("x").end()
+  }
 }
 
 /** Pushes a condition that is rarely true. */
@@ -153,6 +168,26 @@ const branches = (body: Body, choices: Choices, place: Place, name: string): voi
   body.end()
 }
 
+/** Unsigned loops from 0, 1 or -2 on that end within a few rounds: step and bound. */
+const WRAPPING = ([
+  [0x6000_0000, 0xe000_0000],
+  [0x3000_0001, 0xd000_0000],
+  [0x5fff_ffff, 0xf000_0000],
+  [0x4000_0000, 0xc000_0000],
+  [0x2000_0000, 0x9000_0000],
+  [0xa000_0000, 0xf800_0000],
+  [-3, 0xffff_fff0]
+] as const).filter(([step, bound]) =>
+  [0, 1, -2].every((start) => {
+    let at = start
+    for (let round = 0; round < 40; round++) {
+      at = (at + step) | 0
+      if (at >>> 0 >= bound) return true
+    }
+    return false
+  })
+)
+
 /** An inner loop whose count is a constant, the parameter `m`, or follows the outer one. */
 const inner = (body: Body, choices: Choices, place: Place, name: string): void => {
   const limit = choices.weighted<() => void>([
@@ -177,8 +212,14 @@ const inner = (body: Body, choices: Choices, place: Place, name: string): void =
     }
     if (choices.chance(0.35)) body.get("p").i32(choices.pick([1, 4, 4, 8])).op(0x6a).set("p")
   }
-  body.i32(0).set("j")
-  if (choices.chance(0.5)) {
+  body.i32(choices.weighted([[6, 0], [1, 1], [1, -2]])).set("j")
+  if (choices.chance(0.12)) {
+    // A counter that wraps around before it reaches its bound, or in big steps just reaches it.
+    const [step, bound] = choices.pick(WRAPPING)
+    const loop = body.open(0x03)
+    statements(undefined)
+    body.get("j").i32(step).op(0x6a).tee("j").i32(bound).op(0x49).brIf(loop).end()
+  } else if (choices.chance(0.5)) {
     const out = body.open(0x02)
     const loop = body.open(0x03)
     body.get("j")
@@ -206,6 +247,17 @@ const exit = (body: Body, choices: Choices, place: Place): void => {
   const shown = choices.pick<LocalName>(["carried", "x", "sum", "q", "i"])
   if (choices.chance(0.4)) body.get(shown).get("y").call(place.host).op(0x1a)
   if (choices.chance(0.3)) body.get(shown).globalSet(GLOBALS.out + 1)
+  if (choices.chance(0.1)) {
+    // Nothing of this may happen in a chunk: a loop on the way out, a fill, a store.
+    body.i32(3).set("y")
+    const loop = body.open(0x03)
+    body.get("a").get("y").op(0x6a).get(shown).access(0x3a, 0)
+    body.get("y").i32(1).op(0x6b).tee("y").brIf(loop).end()
+    if (choices.chance(0.5)) {
+      body.get("b").get(shown).i32(5).op(0xfc00b)
+      body.code.out.u8(0)
+    }
+  }
   if (choices.chance(0.2)) body.get("a").get(shown).access(0x36, 0)
   if (choices.chance(0.3)) body.get(shown).op(0x0f)
   else body.br(place.out)
@@ -265,7 +317,7 @@ export const statement = (body: Body, choices: Choices, place: Place, name: stri
   place.names.push(name)
   const { depth, scope } = place
   const kind = choices.weighted(place.kinds)
-  const nested = kind === "if" || kind === "inner" || kind === "switch"
+  const nested = kind === "if" || kind === "skip" || kind === "either" || kind === "inner" || kind === "switch"
   if (nested && depth <= 0 || kind === "inner" && scope.inner) return store(body, choices, scope, "i32")
   switch (kind) {
     case "store":
@@ -334,6 +386,46 @@ export const statement = (body: Body, choices: Choices, place: Place, name: stri
       return hashed(body, choices, scope)
     case "chosen":
       return chosen(body, choices, scope)
+    case "skip": {
+      // Past some statements, and now and then out of the loop or on to the next iteration.
+      const end = choices.chance(0.5) ? body.open(0x02) : body.openTyped(0x02, BLOCK.nothing)
+      value(body, choices, scope, "i32", 1)
+      body.i32(choices.pick([1, 2, 4])).op(0x71).brIf(end)
+      const within = inside(place, new Set(scope.written))
+      block(body, choices.of("skipped"), within, `${name}.skipped`)
+      if (place.again !== undefined && choices.chance(0.2)) body.br(place.again)
+      body.end()
+      return
+    }
+    case "either": {
+      // One condition or the other leads here: a place with two ways in that some iterations pass by.
+      const skip = body.open(0x02)
+      const here = body.open(0x02)
+      const condition = (): void => {
+        if (choices.chance(0.3)) body.get(choices.pick(["v", "m"]))
+        else value(body, choices, scope, "i32", 1)
+        body.i32(choices.pick([1, 2, 3])).op(0x71)
+      }
+      condition()
+      body.brIf(here)
+      condition()
+      body.op(0x45).brIf(choices.chance(0.9) ? skip : place.out)
+      body.end()
+      block(body, choices.of("either"), inside(place, new Set(scope.written)), `${name}.either`)
+      body.end()
+      return
+    }
+    case "dead": {
+      const end = body.open(0x02)
+      iteration(body, scope)
+      body.i32(choices.below(8)).op(0x46).brIf(end)
+      body.get("v").set("z").br(end)
+      // Never reached, and well typed only because of that.
+      body.op(0x6a).set("z").i32(3).access(0x28, 0).op(0x1a)
+      body.open(0x03)
+      body.op(0x00).end().end()
+      return
+    }
     case "host":
       iteration(body, scope)
       body.get("x").call(place.host).op(0x1a)

@@ -153,6 +153,15 @@ export const FIXTURES: ReadonlyArray<Fixture> = [
     drop: "omit"
   },
   {
+    // The table holds the number of the word before the one that its iteration stores to.
+    kind: "checked-load",
+    module: "checked-load",
+    apart: [[8192, 32_768, 1024, 40], [8192, 0, 2048, 40]],
+    kills: [[8192, 8192, 1024, 40]],
+    words: (byte) => byte >= 1024 && byte < 2048 ? Math.max(0, (byte - 1024) / 4 - 1) : noise(byte) & 1023,
+    drop: "omit"
+  },
+  {
     kind: "discard-on-abort",
     module: "discard-on-abort",
     apart: [[8192, 1024, 40]],

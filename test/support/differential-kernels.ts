@@ -52,9 +52,9 @@ interface Arrangement {
 const behind: Layout = (before, size) => before + size + GAP
 
 const LAYOUTS: Readonly<Record<string, Arrangement>> = {
-  "apart": { first: FIRST, next: behind },
-  "unaligned": { first: FIRST + 3, next: (before, size) => before + size + 1 },
-  "touching": { first: FIRST, next: (before, size) => before + size },
+  apart: { first: FIRST, next: behind },
+  unaligned: { first: FIRST + 3, next: (before, size) => before + size + 1 },
+  touching: { first: FIRST, next: (before, size) => before + size },
   "in the same place": { first: FIRST, next: (before) => before },
   "an element further": { first: FIRST, next: (before, _, element) => before + element },
   "an element before": { first: FIRST + 64, next: (before, _, element) => before - element },
@@ -77,7 +77,9 @@ const isRange = (argument: KernelArgument): boolean => argument.kind !== "count"
 
 const contents = (argument: KernelArgument, n: number, random: () => number): Uint8Array => {
   if (argument.kind === "indices") {
-    return new Uint8Array(Uint32Array.from({ length: n }, (_, at) => argument.distinct ? n - 1 - at : random() % n).buffer)
+    return new Uint8Array(
+      Uint32Array.from({ length: n }, (_, at) => argument.distinct ? n - 1 - at : random() % n).buffer
+    )
   }
   const size = sizeOf(argument, n)
   const holds = argument.kind === "destination" || argument.kind === "source" ? argument.holds : undefined

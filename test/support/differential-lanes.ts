@@ -5,7 +5,7 @@
 import { NodeEngine } from "../../layers/node/engine.ts"
 import type { Binding } from "../../layers/node/engine.ts"
 import type { Prepared } from "../../src/plan/prepare.ts"
-import { Guest, type Split, type Twin } from "./differential.ts"
+import { Guest, type Twin } from "./differential.ts"
 
 /** An engine whose lanes are up, or why there is none. */
 export const openLanes = async (): Promise<NodeEngine | string> => {
@@ -30,7 +30,8 @@ export class OnLanes implements Twin {
     this.binding = engine.bind(instance!, prepared, {})
   }
 
-  split(_: Split): void {}
+  /** Whoever is free takes the next piece: there is nothing to choose. */
+  split(): void {}
 
   counts(): { readonly dispatches: number; readonly aborts: number } {
     const { aborts, dispatches } = this.binding.report()

@@ -16,7 +16,7 @@ export const describeLoop = (loop: PlannedLoop | RefusedLoop): string => {
 export const loopTable = (plan: Plan): Record<string, Array<string>> => {
   const table: Record<string, Array<string>> = {}
   for (const loop of plan.loops) {
-    (table[loop.functionName ?? `function ${loop.functionIndex}`] ??= []).push(describeLoop(loop))
+    ;(table[loop.functionName ?? `function ${loop.functionIndex}`] ??= []).push(describeLoop(loop))
   }
   return table
 }
