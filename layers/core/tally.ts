@@ -16,6 +16,7 @@ const WORDS: Readonly<Record<string, string>> = {
   "no-lanes": "there is no lane",
   small: "its loops were too short to be worth handing out",
   snapshot: "a loop that may trap writes more bytes than are kept to undo it",
+  stack: "the stack was nearly full",
   starting: "the lanes were still starting",
   windows: "a loop needs memory of its own in each lane, which this kind of memory does not allow",
   suspended: "its loops gained nothing before and rest for a while"

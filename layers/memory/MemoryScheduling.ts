@@ -48,7 +48,10 @@ export const make: Effect.Effect<SchedulingShape, never, Admission | Transport> 
         Effect.sync(() => {
           const memory = hiddenMemory(instance.exports)
           if (memory === undefined) throw new TypeError("the instance is not one of the emitted module")
-          return { memory, attachment: new Attachment(dispatcher, instance.exports, prepared, memory, new InProcessMemory(memory)) }
+          return {
+            memory,
+            attachment: new Attachment(dispatcher, instance.exports, prepared, memory, new InProcessMemory(memory))
+          }
         }),
         ({ attachment }) => Effect.sync(() => attachment.close())
       ).pipe(

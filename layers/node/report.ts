@@ -169,6 +169,7 @@ const declinedBecause: Readonly<Record<string, string>> = {
   snapshot: "too much memory to save",
   compile: "the engine did not compile its code for several threads",
   windows: "a lane had no room for its scratch memory",
+  stack: "the stack was nearly full",
   "no-lanes": "there were no lanes"
 }
 

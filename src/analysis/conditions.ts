@@ -51,15 +51,26 @@ export const necessaryConditions = (induction: Induction, block: number): Readon
 
 /**
  * Conditions under which every iteration of loop 0 that goes on reaches a block: those of the branches above it, which
- * must be invariant where they decide about it.
+ * must be invariant where they decide about it. They are enough; where they do not hold, some iterations may reach it.
  *
  * @category analysis
  * @since 0.1.0
  */
-export const alwaysConditions = (induction: Induction, block: number): ReadonlyArray<Condition> | undefined => {
+export const alwaysConditions = (induction: Induction, block: number): ReadonlyArray<Condition> | undefined =>
+  decisions(induction, block)?.map(({ condition }) => condition)
+
+/** True when all iterations of loop 0 that go on reach a block, or none does. @category analysis @since 0.1.0 */
+export const isAllOrNone = (induction: Induction, block: number): boolean =>
+  decisions(induction, block)?.every(({ only }) => only) === true
+
+/** Invariant branches that decide about a block; `only` when the side that leads there is the only one that does. */
+const decisions = (
+  induction: Induction,
+  block: number
+): ReadonlyArray<{ readonly condition: Condition; readonly only: boolean }> | undefined => {
   const { graph } = induction
   const { body, header } = graph.loops[0]
-  const conditions: Array<Condition> = []
+  const found: Array<{ condition: Condition; only: boolean }> = []
   for (let at = block; at !== header; at = graph.idom[at]) {
     const from = graph.idom[at]
     if (!body.has(from)) return undefined
@@ -69,7 +80,10 @@ export const alwaysConditions = (induction: Induction, block: number): ReadonlyA
     const [side] = sides
     if (sides.length !== 1 || (side.kind !== "true" && side.kind !== "false")) return undefined
     if (condition === 0 || !induction.isInvariant(condition)) return undefined
-    conditions.push({ node: condition, expected: side.kind === "true" })
+    found.push({
+      condition: { node: condition, expected: side.kind === "true" },
+      only: graph.blocks[side.to].preds.length === 1 && graph.dominates(side.to, at)
+    })
   }
-  return conditions
+  return found
 }

@@ -12,7 +12,7 @@
  * @since 0.1.0
  */
 import type { Condition } from "./conditions.ts"
-import { alwaysConditions } from "./conditions.ts"
+import { alwaysConditions, isAllOrNone } from "./conditions.ts"
 import type { AccessGroup } from "./footprint.ts"
 import { groupKey } from "./footprint.ts"
 import type { Access, Graph } from "./graph.ts"
@@ -97,8 +97,8 @@ class Judge {
     return { windows: this.windows, covered, contained, sometimes }
   }
 
-  /** Invariant conditions under which each iteration executes the access, and in inner loops always equally often. */
-  everyIteration(access: Access): ReadonlyArray<Condition> | undefined {
+  /** The block that stands for an access outside of inner loops, when an iteration executes these always equally often. */
+  outermost(access: Access): number | undefined {
     const { graph, induction } = this
     let block = access.block
     for (let id = graph.inner[block]; id > 0; id = graph.loops[id].parent) {
@@ -108,7 +108,19 @@ class Judge {
       if (trip === undefined || !trip.only || !induction.isInvariantTrip(trip)) return undefined
       block = loop.header
     }
-    return alwaysConditions(induction, block)
+    return block
+  }
+
+  /** True when each iteration executes the access. */
+  isAlways(access: Access): boolean {
+    const block = this.outermost(access)
+    return block !== undefined && alwaysConditions(this.induction, block)?.length === 0
+  }
+
+  /** True when all iterations execute the access, and equally often, or none does. */
+  isAllOrNone(access: Access): boolean {
+    const block = this.outermost(access)
+    return block !== undefined && isAllOrNone(this.induction, block)
   }
 
   /**
@@ -122,12 +134,11 @@ class Judge {
       if (groupKey(other) !== key) continue
       const shift = (other.base.constant - window.base.constant) | 0
       for (const { access, high, low } of other.members) {
-        if (this.everyIteration(access)?.length === 0) spans.push([low + shift, high + shift])
+        if (this.isAlways(access)) spans.push([low + shift, high + shift])
       }
     }
-    return window.members.find(({ access, high, low }) =>
-      !isInside(low, high, spans) && this.everyIteration(access) === undefined
-    )?.access
+    return window.members.find(({ access, high, low }) => !isInside(low, high, spans) && !this.isAllOrNone(access))
+      ?.access
   }
 
   /** True when every load of the group reads bytes that earlier stores with constant distances have all written. */

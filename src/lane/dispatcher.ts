@@ -30,6 +30,7 @@ import type { PlannedLoop } from "../plan/types.ts"
 import type { Attachment, LoopState } from "./attachment.ts"
 import type { LaneGroup, MappedMemory } from "./lanes.ts"
 import type { Policy } from "./monitor.ts"
+import { stackProbe } from "./room.ts"
 import { placeCopies, putBack, WholeCopy, wholeRanges } from "./snapshot.ts"
 
 /**
@@ -151,6 +152,7 @@ export class Dispatcher {
   #ownerEnd = 0
   /** Lanes that the dispatch under way was handed to. */
   #joined = 0
+  #hasRoom: (() => boolean) | undefined
   #lost = false
   #broken = false
 
@@ -187,6 +189,8 @@ export class Dispatcher {
     if (!monitor.observe(work)) {
       return attachment.decline(state, monitor.isSmall(work) ? "small" : "evidence", iterations)
     }
+    this.#hasRoom ??= stackProbe()
+    if (!this.#hasRoom()) return attachment.decline(state, "stack", iterations)
     lanes.start()
     const ready = lanes.ready()
     // A long loop need not wait for lanes that are starting: they join in when they are up.

@@ -28,21 +28,18 @@ import type { LoopShape } from "../analysis/scan.ts"
 import { testsOf } from "../analysis/trip.ts"
 import { InstructionReader } from "../binary/instruction.ts"
 import type { ValueType, WasmModule } from "../binary/module.ts"
-import { localTypes } from "../binary/module.ts"
 import { loadShape } from "../binary/opcodes.ts"
-import { ByteReader } from "../binary/reader.ts"
 import type { FrameLayout } from "../plan/frame.ts"
 import { Saved, Ticket } from "../plan/frame.ts"
 import type { LoopFacts } from "../plan/loop.ts"
 import type { Obligation } from "../plan/types.ts"
 import { assembleModule, Assembler, CONTROL, functionBody } from "./assembler.ts"
+import type { ChunkSpace } from "./callee.ts"
+import { calleeBody, isOutside, LOOP } from "./callee.ts"
 import { polynomialNodes } from "./evaluate.ts"
 
 /** Parameters of `run` before the original locals. */
 const SHIFT = 3
-
-/** Opcode whose `end` stays when it is cut. */
-const LOOP = 0x03
 
 /**
  * Bytes of the chunk module. `omit` drops the effect of an obligation (mutation tests only).
@@ -76,7 +73,7 @@ export const chunkModule = (
   })
 }
 
-class ChunkEmitter {
+class ChunkEmitter implements ChunkSpace {
   readonly code = new Assembler()
   readonly extra: Array<ValueType> = []
   readonly blockTypes: Array<{ params: ReadonlyArray<ValueType>; results: ReadonlyArray<ValueType> }> = []
@@ -442,60 +439,3 @@ class ChunkEmitter {
     return own
   }
 }
-
-/**
- * A callee's body as it is, its indices changed to those of the chunk module. What the loop never does (the ways out of
- * it, and calls that do not return) becomes a trap, which discards the dispatch.
- */
-const calleeBody = (module: WasmModule, functionIndex: number, emitter: ChunkEmitter): Uint8Array => {
-  const { end, start } = module.functions[functionIndex].body!
-  const { codeStart } = localTypes(module, functionIndex)
-  const code = new Assembler()
-  const address = emitter.facts.checked.size > 0 ? addLocal(module, functionIndex, code) : -1
-  if (address < 0) code.out.bytes(module.bytes, start, codeStart)
-  const [low, length] = emitter.storedGlobals
-  const reader = new InstructionReader(module.bytes, codeStart, end)
-  while (reader.next()) {
-    const opcode = reader.opcode
-    if (emitter.facts.checked.has(reader.start)) {
-      emitter.compare(code, reader, address, () => code.getGlobal(low), () => code.getGlobal(length))
-    }
-    if (emitter.facts.cut.has(reader.start)) {
-      code.op(0x00)
-      if (opcode !== LOOP) continue
-    }
-    if (opcode === 0x24 && emitter.writes(reader.index)) code.setGlobal(emitter.ownGlobal(reader.index))
-    else if (opcode === 0x10 && emitter.calleeIndex.has(reader.index)) code.call(emitter.calleeIndex.get(reader.index)!)
-    else if (opcode === 0x23) {
-      const own = emitter.writes(reader.index) ? emitter.ownGlobal(reader.index) : emitter.chunkGlobal.get(reader.index)
-      const { init, mutable, valueType } = module.globals[reader.index]
-      if (own !== undefined) code.getGlobal(own)
-      else if (init?.opcode === 0x41 && init.i32 !== undefined && !mutable) code.i32(init.i32)
-      else code.zero(valueType)
-    } else if (opcode === 0x3f) {
-      const own = emitter.chunkGlobal.get(-1)
-      if (own === undefined) code.i32(0)
-      else code.getGlobal(own)
-    } else if ((opcode === 0x02 || opcode === 0x03 || opcode === 0x04) && reader.blockType >= 0) {
-      code.out.u8(opcode).s33(emitter.typeOf(reader.blockType))
-    } else if (isOutside(opcode) && !emitter.facts.graph.bulk.has(reader.start)) code.op(0x00)
-    else code.out.bytes(module.bytes, reader.start, reader.position)
-  }
-  return code.out.finish()
-}
-
-/** Writes a function's declarations of locals with one i32 more; returns its index. */
-const addLocal = (module: WasmModule, functionIndex: number, code: Assembler): number => {
-  const { start } = module.functions[functionIndex].body!
-  const { codeStart, types } = localTypes(module, functionIndex)
-  const reader = new ByteReader(module.bytes, start, codeStart)
-  const groups = reader.u32()
-  code.out.u32(groups + 1).bytes(module.bytes, reader.position, codeStart).u32(1).u8(0x7f)
-  return types.length
-}
-
-/** Instructions that occur only on ways out of the loop, which a chunk never follows. */
-const isOutside = (opcode: number): boolean =>
-  (opcode >= 0x10 && opcode <= 0x15) || opcode === 0x24 || opcode === 0x25 || opcode === 0x26 || opcode === 0x40 ||
-  opcode === 0xd0 || opcode === 0xd1 || opcode === 0xd2 || (opcode >= 0xfc008 && opcode <= 0xfc011) ||
-  (opcode >= 0xfe000 && opcode < 0xff000)
