@@ -8,6 +8,8 @@
 import { createHash } from "node:crypto"
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
 import type { NodeEngine } from "../layers/node/engine.ts"
 import type { Prepared } from "../src/plan/prepare.ts"
 import { OnLanes, openLanes } from "../test/support/differential-lanes.ts"
@@ -103,6 +105,16 @@ const joined = (ranges: ReadonlyArray<SeedRange>): ReadonlyArray<SeedRange> => {
   return result
 }
 
+/** Collects garbage: a process can map a limited number of memories, and those of compared instances go with them. */
+const collect = async (): Promise<void> => {
+  setFlagsFromString("--expose-gc")
+  const gc = runInNewContext("gc") as () => void
+  gc()
+  await new Promise((resolve) => setImmediate(resolve))
+  gc()
+  await new Promise((resolve) => setImmediate(resolve))
+}
+
 type Compare = (seed: number) => { readonly counts: Counts; readonly failures: ReadonlyArray<string> }
 
 const compareRange = (
@@ -148,6 +160,7 @@ export const instrument: Instrument<FuzzSamples> = {
         for (let from = first; from < first + seeds; from += STRIDE) {
           const to = Math.min(from + STRIDE, first + seeds) - 1
           ranges = joined([...ranges, compareRange(mode, from, to, compiler, compare)])
+          if (mode === "lanes") await collect()
           if (quick) continue
           mkdirSync(folder, { recursive: true })
           writeFileSync(progressFile, JSON.stringify({ ranges }))

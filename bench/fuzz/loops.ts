@@ -203,7 +203,8 @@ const PLAIN: Kinds = [
   [1, "store-lane"],
   [1, "spill"],
   [2, "chosen"],
-  [1, "skip"]
+  [1, "skip"],
+  [1, "publish"]
 ]
 
 /** Memory that is used again in each iteration. */
@@ -229,6 +230,7 @@ const CONTROL: Kinds = [
   [5, "if"],
   [4, "skip"],
   [4, "either"],
+  [2, "publish"],
   [3, "switch"],
   [4, "exit"],
   [2, "carry"],

@@ -153,7 +153,9 @@ export const generateModule = (
   for (const _ of HELPERS) declared.u32(0)
   for (const _ of functions) declared.u32(1)
   out.section(3, declared)
-  out.section(5, new ByteWriter().u32(1).u8(0).u32(1))
+  // One memory of one page; now and then a shared one.
+  if (choices.of("memory").chance(0.06)) out.section(5, new ByteWriter().u32(1).u8(3).u32(1).u32(1))
+  else out.section(5, new ByteWriter().u32(1).u8(0).u32(1))
   const globals = new ByteWriter().u32(4 + OUT_TYPES.length)
   globals.u8(0x7f).u8(1).u8(0x41).s32(choices.below(64)).u8(0x0b)
   globals.u8(0x7e).u8(1).u8(0x42).s64(BigInt(choices.bits())).u8(0x0b)

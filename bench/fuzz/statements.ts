@@ -67,6 +67,7 @@ export type StatementKind =
   | "skip"
   | "dead"
   | "either"
+  | "publish"
 
 const store = (body: Body, choices: Choices, scope: Scope, wanted: NumberType): void => {
   const { bytes, opcode, type } = chooseStore(choices, scope, wanted)
@@ -397,6 +398,15 @@ export const statement = (body: Body, choices: Choices, place: Place, name: stri
       body.end()
       return
     }
+    case "publish":
+      // A global that keeps what the last iteration gave it.
+      if (choices.chance(0.2)) {
+        body.globalGet(GLOBALS.out + 2)
+        value(body, choices, scope, "i32", 1)
+        body.op(choices.pick([0x6a, 0x73]))
+      } else value(body, choices, scope, "i32", 1)
+      body.globalSet(GLOBALS.out + 2)
+      return
     case "either": {
       // One condition or the other leads here: a place with two ways in that some iterations pass by.
       const skip = body.open(0x02)

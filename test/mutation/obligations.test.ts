@@ -3,6 +3,7 @@
  * no fixture can kill would be a promise without content, and fails here.
  */
 import { assert, describe, it } from "@effect/vitest"
+import { afterAll } from "vitest"
 import type { NodeEngine } from "../../layers/node/engine.ts"
 import { prepare, type Prepared } from "../../src/plan/prepare.ts"
 import type { Obligation } from "../../src/plan/types.ts"
@@ -59,6 +60,7 @@ const compare = (
 }
 
 const lanes: NodeEngine | string = await openLanes()
+afterAll(() => typeof lanes === "string" ? undefined : lanes.close())
 
 /** How the fixture is run with all obligations, and without one. */
 const twins = (fixture: Fixture, bytes: Uint8Array): { sound: () => Twin; broken: () => Twin } => {
