@@ -34,7 +34,6 @@ const REMEDIES: Readonly<Record<ReasonCode, string>> = {
   "no-memory": "Nothing to do: the module has no memory to work on.",
   memory64: "Build for 32-bit memory.",
   "inside-planned": "Nothing to do: a loop around it runs apart.",
-  "always-overlaps": "Read from one array and write to another: each iteration uses what another one wrote."
 }
 
 /**

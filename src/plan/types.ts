@@ -41,7 +41,6 @@ export type ReasonCode =
   | "no-memory"
   | "memory64"
   | "inside-planned"
-  | "always-overlaps"
 
 /**
  * A refusal: where, why, and what the user can do.
