@@ -29,6 +29,11 @@ interface Analysed {
   readonly prepared: Prepared
 }
 
+/** Whether the engine has the multi-memory proposal, asked with a module that declares two. */
+const takesSeveralMemories = WebAssembly.validate(
+  new Uint8Array([0, 0x61, 0x73, 0x6d, 1, 0, 0, 0, 5, 5, 2, 0, 0, 0, 0])
+)
+
 const messageOf = (cause: unknown): string => cause instanceof Error ? cause.message : String(cause)
 
 const compile = (name: string, bytes: Uint8Array<ArrayBuffer>): Effect.Effect<WebAssembly.Module, ModuleInvalid> =>
@@ -71,6 +76,9 @@ const extractBytes = (
     const { decoded, prepared } = analysed.right
     if (prepared.guest === undefined) {
       return yield* original(prepared.plan.refusal?.detail ?? "no loop of this module can run apart", analysed.right)
+    }
+    if (!takesSeveralMemories) {
+      return yield* original("this engine takes one memory a module, and lanes need two", analysed.right)
     }
     const emitted = yield* Effect.either(compile(name, new Uint8Array(prepared.guest)))
     return emitted._tag === "Right"

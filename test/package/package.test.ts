@@ -140,6 +140,13 @@ describe("the packed package", () => {
     assert.strictEqual(run.stdout, `${JSON.stringify([true, answer, answer])}\n`, run.stderr)
   })
 
+  it.skipIf(older === undefined)("is a library that runs natively on an older Node.js", () => {
+    consumer.write("library.mjs", library.replace(", type Plan", "").replace(": Plan", ""))
+    const run = consumer.run(["library.mjs"], {}, older)
+    const answer = ["__heap_base,compute,memory", "caught"]
+    assert.strictEqual(run.stdout, `${JSON.stringify([true, answer, answer])}\n`, run.stderr)
+  })
+
   it("is a command", () => {
     const folio = join(consumer.folder, "node_modules", ".bin", "folio")
     const shown = consumer.run(["--version"], {}, folio)
