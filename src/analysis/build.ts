@@ -114,6 +114,7 @@ class Builder extends RegionState {
         return
       case 0x00:
         this.graph.blocks[this.current].traps = true
+        this.graph.used.push(...this.writtenNow())
         this.reachable = false
         return
       default:
@@ -200,7 +201,10 @@ class Builder extends RegionState {
     const node = pops === 0
       ? this.node(Kind.ConstOther, opcode, 0, 0, 0, type)
       : this.node(Kind.Op, opcode, a, b, c, type)
-    if (isTrapping(opcode)) graph.trapping.push(node)
+    if (isTrapping(opcode)) {
+      graph.trapping.push(node)
+      graph.used.push(...this.writtenNow())
+    }
     this.stack.push(node)
   }
 
@@ -315,6 +319,7 @@ class Builder extends RegionState {
       node,
       position: reader.start
     })
+    if (this.written.size > 0) graph.globalsAt.set(node, this.writtenNow())
     this.stack.push(node)
   }
 

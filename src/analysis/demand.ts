@@ -17,12 +17,12 @@ import { testsOf } from "./trip.ts"
 
 /**
  * One byte a node, 1 where its value matters. Without a trip test every way out counts as one that may happen in any
- * iteration.
+ * iteration. `more` are values that something else needs.
  *
  * @category analysis
  * @since 0.1.0
  */
-export const demanded = (graph: Graph, trip: Trip | undefined): Uint8Array => {
+export const demanded = (graph: Graph, trip: Trip | undefined, more: ReadonlyArray<number> = []): Uint8Array => {
   const marks = new Uint8Array(graph.kind.length)
   const last = new Uint8Array(graph.kind.length)
   const header = new Set(graph.loops[0].phis)
@@ -66,6 +66,7 @@ export const demanded = (graph: Graph, trip: Trip | undefined): Uint8Array => {
     }
   }
   for (const node of graph.used) mark(node)
+  for (const node of more) mark(node)
   return marks
 }
 

@@ -165,6 +165,8 @@ export class Graph {
   readonly callees = new Set<number>()
   /** Globals that the region writes, callees included. */
   readonly writtenGlobals = new Set<number>()
+  /** What these globals are when a load is executed, by its node: seen from outside where it traps. */
+  readonly globalsAt = new Map<number, ReadonlyArray<number>>()
   /** Trap-capable operations: division, remainder, float-to-integer truncation. */
   readonly trapping: Array<number> = []
   /** Values that something depends on which is not in the graph: choices among many ways, operands of effects. */

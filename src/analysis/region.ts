@@ -393,7 +393,13 @@ export class RegionState {
     for (const value of state.values) this.stack.push(value)
   }
 
+  /** Values of the globals that the region writes, as they are now. */
+  writtenNow(): Array<number> {
+    return [...this.written].map((index) => this.globals.get(index)!)
+  }
+
   effect(code: EffectCode): void {
+    this.graph.used.push(...this.writtenNow())
     this.graph.effects.push({ code, block: this.current, position: this.reader.start } satisfies Effect)
   }
 }

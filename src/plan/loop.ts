@@ -121,9 +121,13 @@ export const loopFacts = (graph: Graph): LoopFacts | ReadonlyArray<Reason> => {
     refuse("uncountable", loop.offset, "the bound of the loop changes while it runs")
   }
   const checked = new Set<number>()
+  /** Globals where a load that nothing has tested may trap in an iteration that the owner runs. */
+  const exposed: Array<number> = []
   for (const { access, reason } of unknown) {
-    if (canBeChecked(graph, access)) checked.add(access.position)
-    else refuse(reason, access.position, unknownDetail[reason])
+    if (canBeChecked(graph, access)) {
+      checked.add(access.position)
+      exposed.push(...graph.globalsAt.get(access.node) ?? [])
+    } else refuse(reason, access.position, unknownDetail[reason])
   }
   if (checked.size > MAXIMUM_CHECKED) {
     refuse(
@@ -143,7 +147,7 @@ export const loopFacts = (graph: Graph): LoopFacts | ReadonlyArray<Reason> => {
   if (carried !== undefined) {
     refuse("same-address-store", carried.position, "this load may read what an earlier iteration stored")
   }
-  const marks = demanded(graph, trip)
+  const marks = demanded(graph, trip, exposed)
   const variables: Array<InductionVariable & { local: number }> = []
   const reductions: Array<Reduction> = []
   for (const phi of loop.phis) {
