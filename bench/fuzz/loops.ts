@@ -204,7 +204,8 @@ const PLAIN: Kinds = [
   [1, "spill"],
   [2, "chosen"],
   [1, "skip"],
-  [1, "publish"]
+  [1, "publish"],
+  [1, "bulk"]
 ]
 
 /** Memory that is used again in each iteration. */
@@ -221,7 +222,8 @@ const SCRATCH: Kinds = [
   [2, "reduce"],
   [1, "exit"],
   [1, "skip"],
-  [2, "either"]
+  [2, "either"],
+  [1, "bulk"]
 ]
 
 /** Ways through an iteration and out of it. */

@@ -68,12 +68,31 @@ export type StatementKind =
   | "dead"
   | "either"
   | "publish"
+  | "bulk"
 
 const store = (body: Body, choices: Choices, scope: Scope, wanted: NumberType): void => {
   const { bytes, opcode, type } = chooseStore(choices, scope, wanted)
   const offset = address(body, choices, scope, bytes, true)
   value(body, choices, scope, type, 2)
   body.access(opcode, offset)
+}
+
+/** A fill or copy, mostly of as many bytes as an element has. */
+const bulk = (body: Body, choices: Choices, scope: Scope): void => {
+  const bytes = Math.min(...scope.arrays.stored.map((name) => scope.arrays.scale[name]))
+  const copies = choices.chance(0.6)
+  const place = (stores: boolean): void => {
+    const offset = address(body, choices, scope, bytes, stores)
+    if (offset > 0) body.i32(offset).op(0x6a)
+  }
+  place(true)
+  if (copies) place(false)
+  else value(body, choices, scope, "i32", 1)
+  if (choices.chance(0.08)) body.get("v").i32(15).op(0x71)
+  else body.i32(choices.weighted([[6, bytes], [1, bytes + 4], [1, 0], [1, 300]]))
+  body.op(copies ? 0xfc00a : 0xfc00b)
+  body.code.out.u8(0)
+  if (copies) body.code.out.u8(0)
 }
 
 const someType = (choices: Choices): NumberType =>
@@ -375,6 +394,9 @@ export const statement = (body: Body, choices: Choices, place: Place, name: stri
     case "trap":
       rare(body, choices, scope)
       body.open(0x04)
+      // What is known last is shown, and there is no way back.
+      if (choices.chance(0.4)) body.get(choices.pick(["carried", "x", "i", "sum"])).globalSet(GLOBALS.out + 1)
+      if (choices.chance(0.2)) body.get(choices.pick(["carried", "x"])).get("y").call(place.host).op(0x1a)
       body.op(0x00).end()
       return
     case "spill":
@@ -398,6 +420,8 @@ export const statement = (body: Body, choices: Choices, place: Place, name: stri
       body.end()
       return
     }
+    case "bulk":
+      return bulk(body, choices, scope)
     case "publish":
       // A global that keeps what the last iteration gave it.
       if (choices.chance(0.2)) {

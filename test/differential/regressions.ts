@@ -222,6 +222,23 @@ export const REGRESSIONS: ReadonlyArray<Regression> = [
     calls: [35, 36, 37, 38, 39, 40, 41, 42].map((n) => [1024, 8192, n]),
     bytes: (at) => at === 1024 + 38 ? 0 : 3
   })),
+  ...[
+    ["", `(if (i32.eqz ${byte("$b")}) (then (global.set $g (local.get $kept)) (unreachable)))`],
+    [", in a callee", `(call $check ${byte("$b")} (local.get $kept))`]
+  ].map(([where, fail]): Regression => ({
+    name: `a global is set to a value of the iteration before and then all is over${where}`,
+    wat: module(
+      "(param $b i32) (param $d i32) (param $n i32) (local $i i32) (local $kept i32)",
+      `(loop $l
+        (i32.store ${word("$d")} (local.get $i)) ${fail}
+        (local.set $kept (i32.mul (local.get $i) (i32.const 3)))
+        ${next("$n")})`,
+      `(func $check (param i32 i32)
+        (if (i32.eqz (local.get 0)) (then (global.set $g (local.get 1)) (unreachable))))`
+    ),
+    calls: [35, 36, 37, 38, 39, 40, 41, 42].map((n) => [1024, 8192, n]),
+    bytes: (at) => at === 1024 + 38 ? 0 : 3
+  })),
   {
     name: "an inner loop behind an early exit that ends for some data only",
     wat: module(
