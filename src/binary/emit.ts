@@ -44,6 +44,8 @@ export interface ModuleEdits {
   readonly exports?: ReadonlyArray<{ readonly name: string; readonly kind: ExternalKind; readonly index: number }>
   /** New bodies of defined functions by function index, in the form of {@link ModuleEdits.functions}. */
   readonly bodies?: ReadonlyMap<number, Uint8Array>
+  /** Branches of replaced bodies that are hardly ever taken: offsets of their instructions in the new bodies, rising. */
+  readonly unlikely?: ReadonlyMap<number, ReadonlyArray<number>>
   /** Custom sections to add at the end. */
   readonly customs?: ReadonlyArray<{ readonly name: string; readonly data: Uint8Array }>
   /** New limits of memories by memory index, imported or defined. */
@@ -223,6 +225,20 @@ const placeOf = (sections: ReadonlyArray<Section>, id: number): number => {
   return first >= 0 ? first : sections.length
 }
 
+const BRANCH_HINTS = "metadata.code.branch_hint"
+
+/** The section of the branch hinting proposal; `undefined` without hints, or where the module has one of its own. */
+const branchHints = (m: WasmModule, edits: ModuleEdits): ByteWriter | undefined => {
+  const functions = [...edits.unlikely ?? []].sort(([a], [b]) => a - b)
+  if (functions.length === 0 || m.sections.some(({ name }) => name === BRANCH_HINTS)) return undefined
+  const out = new ByteWriter().name(BRANCH_HINTS).u32(functions.length)
+  for (const [index, offsets] of functions) {
+    out.u32(index).u32(offsets.length)
+    for (const offset of offsets) out.u32(offset).u8(1).u8(0)
+  }
+  return out
+}
+
 /**
  * The module's bytes with the edits applied. Without edits they are equal to `m.bytes`.
  *
@@ -239,6 +255,7 @@ export const emitModule = (m: WasmModule, edits: ModuleEdits): Uint8Array<ArrayB
     .filter((id) => pending.has(id) && !existing.has(id))
     .map((id) => ({ id, place: placeOf(m.sections, id) }))
 
+  const hints = branchHints(m, edits)
   const out = new ByteWriter(m.bytes.length + 4096)
   let copied = 0
   for (let i = 0; i <= m.sections.length; i++) {
@@ -250,6 +267,7 @@ export const emitModule = (m: WasmModule, edits: ModuleEdits): Uint8Array<ArrayB
     out.bytes(m.bytes, copied, headerStart)
     copied = headerStart
     for (const { id } of here) writeNew(out, id, pending.get(id)!)
+    if (section?.id === SectionId.code && hints !== undefined) out.section(SectionId.custom, hints)
     if (section !== undefined && edit !== undefined) {
       writeEdited(out, m.bytes, section, edit)
       copied = section.end

@@ -13,6 +13,7 @@
  *         …(local.set induction variables and reductions)…))
  *     (loop $l …)
  *
+ * Engines are told that the test hardly ever holds, so that what is live across the call costs the loop no register.
  * The threshold starts at the largest i32, so that the test fails until a runtime lowers it. The tested distance counts
  * iterations times the step.
  *
@@ -65,17 +66,22 @@ export const guestModule = (
     if (list === undefined) byFunction.set(plan.functionIndex, [{ plan, index }])
     else list.push({ plan, index })
   })
+  const unlikely = new Map<number, ReadonlyArray<number>>()
   for (const [functionIndex, list] of byFunction) {
+    const tests: Array<number> = []
     const body = module.functions[functionIndex].body!
     const out = new ByteWriter(body.end - body.start + 128 * list.length)
     let copied = body.start
     for (const { index, plan } of list.sort((x, y) => x.plan.offset - y.plan.offset)) {
       out.bytes(module.bytes, copied, plan.offset)
-      out.append(prologue(plan, index, firstType, firstGlobal, table).out)
+      const { code, test } = prologue(plan, index, firstType, firstGlobal, table)
+      tests.push(out.length + test)
+      out.append(code.out)
       copied = plan.offset
     }
     out.bytes(module.bytes, copied, body.end)
     bodies.set(functionIndex, out.finish())
+    unlikely.set(functionIndex, tests)
   }
   const edits: ModuleEdits = {
     types: plans.map((plan) => guardType(module, plan)),
@@ -88,23 +94,27 @@ export const guestModule = (
     ],
     bodies,
     memoryLimits,
+    unlikely,
     customs: [{ name: sectionName, data: mark }]
   }
   return emitModule(module, edits)
 }
 
+/** Test and call, and where the test's `if` stands in it. */
 const prologue = (
   plan: GuestPlan,
   index: number,
   firstType: number,
   firstGlobal: number,
   table: number
-): Assembler => {
+): { readonly code: Assembler; readonly test: number } => {
   const code = new Assembler()
   const { facts } = plan
   distance(code, plan)
   code.op(0x23).out.u32(firstGlobal + index)
-  code.op(0x4a).if()
+  code.op(0x4a)
+  const test = code.out.length
+  code.if()
   for (const capture of facts.captures) {
     if (capture.source === "local") code.get(capture.index)
     else if (capture.source === "global") code.op(0x23).out.u32(capture.index)
@@ -114,7 +124,7 @@ const prologue = (
   code.op(0x11).out.u32(firstType + index).u32(table)
   for (const reduction of [...facts.reductions].reverse()) code.set(reduction.local)
   for (const variable of [...facts.variables].reverse()) code.set(variable.local)
-  return code.end()
+  return { code: code.end(), test }
 }
 
 /** Pushes how far the tested value is from its limit, or a value above every useful threshold. */
