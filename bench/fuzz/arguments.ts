@@ -62,7 +62,7 @@ const bases = (choices: Choices, tame: boolean): Pick<Values, "a" | "b" | "c" | 
   const order = [0, 1, 2, 3].sort(() => choices.chance(0.5) ? 1 : -1)
   const apart = order.map((place) => FIRST_ARRAY + ARRAY_BYTES * place + jitter())
   const [a, b, c, d] = apart
-  if (tame && choices.chance(0.8)) return { a, b, c, d }
+  if (tame && choices.chance(0.87)) return { a, b, c, d }
   return choices.weighted<Pick<Values, "a" | "b" | "c" | "d">>([
     [3, { a, b, c, d }],
     [1, { a, b: a, c, d }],
@@ -74,6 +74,13 @@ const bases = (choices: Choices, tame: boolean): Pick<Values, "a" | "b" | "c" | 
     [1, { a: -choices.below(600), b, c, d }],
     [1, { a, b: choices.bits(), c: -4, d }]
   ])
+}
+
+/** What the iteration's number is, as the loop has it, `before` the last one. */
+const lateValue = (counting: Counting | undefined, n: number, before: number): number => {
+  if (counting === undefined) return n
+  if (counting.counter === "countdown" || counting.start === "n") return before
+  return counting.counter === "pointer" ? (n - before) * (counting.step as number) : n - before
 }
 
 const values = (choices: Choices, countings: ReadonlyArray<Counting>): Values => {
@@ -113,7 +120,9 @@ const values = (choices: Choices, countings: ReadonlyArray<Counting>): Values =>
     return { ...plain, ...near, n: limit, v: start }
   }
   // What is compared with `v` happens in one of the last iterations.
-  if (choices.chance(0.35)) return { ...plain, v: n - choices.below(5) }
+  if (choices.chance(0.55)) {
+    return { ...plain, v: lateValue(countings[0], n, choices.pick([0, 1, 1, 1, 2, 2, 2, 3, 4])) }
+  }
   if (bySteps && tame) return { ...plain, n: n * Math.max(1, Math.abs(plain.s) % 64) }
   return plain
 }

@@ -79,8 +79,10 @@ export interface SeedResult {
   readonly failures: ReadonlyArray<string>
 }
 
-/** Functions of a module, and calls of each. */
-const FUNCTIONS = 4
+/** Functions of a generated module. @category constants @since 0.1.0 */
+export const FUNCTIONS = 4
+
+/** Calls of each. */
 const CALLS = 5
 
 const image = new Uint8Array(65_536)

@@ -56,7 +56,7 @@ export const chooseArrays = (choices: Choices): Arrays => {
     read: names.slice(stores),
     pointers: choices.chance(0.25),
     columns: choices.chance(0.4) ? choices.pick([160, 512, 1024, 2080, -512]) : 0,
-    tidy: choices.chance(0.82)
+    tidy: choices.chance(0.88)
   }
 }
 
@@ -114,6 +114,13 @@ const STORES: Readonly<Record<NumberType, ReadonlyArray<readonly [bytes: number,
   f32: [[4, 0x38]],
   f64: [[8, 0x39]],
   v128: [[16, 0xfd00b]]
+}
+
+/** Pushes a condition that the data decide: one bit of a value, or, to be true now and then only, several. */
+export const condition = (body: Body, choices: Choices, scope: Scope): void => {
+  value(body, choices, scope, "i32", 1)
+  if (choices.chance(0.5)) body.i32(1 << choices.below(8)).op(0x71)
+  else body.i32(choices.pick([3, 7, 15])).op(0x71).i32(choices.below(4)).op(0x46)
 }
 
 /** Pushes the number of the iteration, or something that goes with it. */

@@ -210,19 +210,20 @@ const PLAIN: Kinds = [
 
 /** Memory that is used again in each iteration. */
 const SCRATCH: Kinds = [
-  [20, "store"],
-  [6, "assign"],
-  [8, "spill"],
+  [18, "store"],
+  [5, "assign"],
+  [9, "spill"],
   [4, "frame"],
   [5, "rows"],
   [2, "hash"],
   [4, "call"],
   [4, "chosen"],
-  [3, "if"],
-  [2, "reduce"],
-  [1, "exit"],
-  [1, "skip"],
-  [2, "either"],
+  [4, "if"],
+  [3, "reduce"],
+  [2, "exit"],
+  [2, "trap"],
+  [3, "skip"],
+  [6, "either"],
   [1, "bulk"]
 ]
 
@@ -232,16 +233,16 @@ const CONTROL: Kinds = [
   [5, "if"],
   [4, "skip"],
   [4, "either"],
-  [2, "publish"],
   [3, "switch"],
-  [4, "exit"],
-  [2, "carry"],
+  [6, "exit"],
+  [4, "carry"],
   [2, "continue"],
-  [2, "trap"],
+  [5, "trap"],
   [2, "dead"],
   [3, "inner"],
   [3, "divide"],
   [3, "chosen"],
+  [4, "publish"],
   [2, "reduce"],
   [1, "truncate"],
   [1, "call"]
@@ -301,7 +302,7 @@ export const emitLoop = (
     careless: choices.chance(0.1) ? 0.3 : 0,
     arrays: chooseArrays(choices)
   }
-  const theme = choices.weighted([[6, PLAIN], [2, SCRATCH], [2, CONTROL]])
+  const theme = choices.weighted([[5, PLAIN], [3, SCRATCH], [3, CONTROL]])
   if (counting.counter !== "countdown") {
     push(body, counting.start, wide)
     body.set(counter)

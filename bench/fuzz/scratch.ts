@@ -5,7 +5,7 @@
  */
 import type { Body } from "./body.ts"
 import type { Choices } from "./choices.ts"
-import { address, chooseStore, GLOBALS, iteration, type Scope, value } from "./expressions.ts"
+import { address, chooseStore, condition, GLOBALS, iteration, type Scope, value } from "./expressions.ts"
 
 /** Pushes the address of a slot that is the same in every iteration. */
 const slot = (body: Body, choices: Choices): void => {
@@ -46,11 +46,11 @@ export const spilled = (body: Body, choices: Choices, scope: Scope): void => {
     [5, "written first"],
     [1, "read first"],
     [2, "sometimes"],
-    [1, "written only"]
+    [4, "written only"]
   ])
   if (order === "sometimes") {
-    value(body, choices, scope, "i32", 1)
-    body.i32(1).op(0x71).open(0x04)
+    condition(body, choices, scope)
+    body.open(0x04)
     spill(body, named, choices, scope)
     body.end()
   } else if (order !== "read first") spill(body, named, choices, scope)
@@ -90,8 +90,8 @@ export const framed = (body: Body, choices: Choices, scope: Scope): void => {
   body.globalGet(GLOBALS.stack).i32(bytes).op(0x6b).globalSet(GLOBALS.stack)
   const sometimes = choices.chance(0.25)
   if (sometimes) {
-    value(body, choices, scope, "i32", 1)
-    body.i32(1).op(0x71).open(0x04)
+    condition(body, choices, scope)
+    body.open(0x04)
   }
   body.globalGet(GLOBALS.stack)
   value(body, choices, scope, "i32", 1)
@@ -163,7 +163,7 @@ export const hashed = (body: Body, choices: Choices, scope: Scope): void => {
 /** An address whose constant part is chosen by a condition: one that never changes, or one that does. */
 export const chosen = (body: Body, choices: Choices, scope: Scope): void => {
   const steady = choices.chance(0.75)
-  const condition = (): void => {
+  const choice = (): void => {
     if (steady) body.get(choices.pick(["v", "m", "s"])).i32(1 << choices.below(3)).op(0x71)
     else value(body, choices, scope, "i32", 1)
   }
@@ -179,15 +179,15 @@ export const chosen = (body: Body, choices: Choices, scope: Scope): void => {
   if (choices.chance(0.4)) {
     advancing(0)
     advancing(other)
-    condition()
+    choice()
     body.op(0x1b).set("x")
   } else {
-    condition()
+    choice()
     body.open(0x04)
     advancing(0)
     body.set("x")
     if (choices.chance(0.3)) {
-      condition()
+      choice()
       body.open(0x04)
       advancing(2 * bytes)
       body.set("x").end()

@@ -6,6 +6,7 @@ import type { Choices } from "./choices.ts"
 import {
   address,
   chooseStore,
+  condition,
   GLOBALS,
   iteration,
   type NumberType,
@@ -155,9 +156,11 @@ const rare = (body: Body, choices: Choices, scope: Scope): void =>
       value(body, choices, scope, "i32", 1)
       body.i32(choices.pick([0x1234, 77, -5])).op(0x46)
     }],
-    [2, () => {
+    [6, () => {
+      // In one of the last iterations, when `v` is chosen so.
       iteration(body, scope)
-      body.get("v").op(choices.pick([0x46, 0x4a, 0x4f]))
+      const falls = scope.counter === "countdown"
+      body.get("v").op(choices.pick(falls ? [0x46, 0x48, 0x4c] : [0x46, 0x46, 0x4a, 0x4e]))
     }],
     [1, () => {
       const offset = address(body, choices, scope, 1, false)
@@ -177,8 +180,7 @@ const block = (body: Body, choices: Choices, place: Place, name: string): void =
 }
 
 const branches = (body: Body, choices: Choices, place: Place, name: string): void => {
-  value(body, choices, place.scope, "i32", 1)
-  if (choices.chance(0.5)) body.i32(1 << choices.below(8)).op(0x71)
+  condition(body, choices, place.scope)
   body.open(0x04)
   block(body, choices.of("then"), inside(place, new Set(place.scope.written)), `${name}.then`)
   if (choices.chance(0.5)) {
@@ -412,8 +414,9 @@ export const statement = (body: Body, choices: Choices, place: Place, name: stri
     case "skip": {
       // Past some statements, and now and then out of the loop or on to the next iteration.
       const end = choices.chance(0.5) ? body.open(0x02) : body.openTyped(0x02, BLOCK.nothing)
-      value(body, choices, scope, "i32", 1)
-      body.i32(choices.pick([1, 2, 4])).op(0x71).brIf(end)
+      condition(body, choices, scope)
+      if (choices.chance(0.5)) body.op(0x45)
+      body.brIf(end)
       const within = inside(place, new Set(scope.written))
       block(body, choices.of("skipped"), within, `${name}.skipped`)
       if (place.again !== undefined && choices.chance(0.2)) body.br(place.again)
@@ -435,17 +438,18 @@ export const statement = (body: Body, choices: Choices, place: Place, name: stri
       // One condition or the other leads here: a place with two ways in that some iterations pass by.
       const skip = body.open(0x02)
       const here = body.open(0x02)
-      const condition = (): void => {
-        if (choices.chance(0.3)) body.get(choices.pick(["v", "m"]))
-        else value(body, choices, scope, "i32", 1)
-        body.i32(choices.pick([1, 2, 3])).op(0x71)
+      const test = (): void => {
+        if (choices.chance(0.3)) body.get(choices.pick(["v", "m"])).i32(choices.pick([1, 2, 3])).op(0x71)
+        else condition(body, choices, scope)
       }
-      condition()
+      test()
       body.brIf(here)
-      condition()
+      test()
       body.op(0x45).brIf(choices.chance(0.9) ? skip : place.out)
       body.end()
-      block(body, choices.of("either"), inside(place, new Set(scope.written)), `${name}.either`)
+      const within = inside(place, new Set(scope.written))
+      if (choices.chance(0.3)) spilled(body, choices, within.scope)
+      else block(body, choices.of("either"), within, `${name}.either`)
       body.end()
       return
     }
