@@ -16,6 +16,15 @@ import { localTypes } from "../binary/module.ts"
 export interface LoopCode {
   /** Locals written inside, ascending. */
   readonly assigned: ReadonlyArray<number>
+  /** Locals with the `i32` constants that they hold when the loop is entered, as far as straight code shows. */
+  readonly constants: ReadonlyMap<number, number>
+}
+
+/** An open loop. */
+interface Label {
+  readonly offset: number
+  readonly written: Set<number>
+  readonly constants: ReadonlyMap<number, number>
 }
 
 /**
@@ -45,16 +54,30 @@ export class CodeIndex {
     const reader = new InstructionReader(bytes, codeStart, functions[functionIndex].body!.end)
     const loops = new Map<number, LoopCode>()
     /** Open labels; a set of written locals for a loop. */
-    const labels: Array<{ readonly offset: number; readonly written: Set<number> } | undefined> = []
+    const labels: Array<Label | undefined> = []
     const open: Array<Set<number>> = []
+    let constants = new Map<number, number>()
+    /** The constant that the instruction before has pushed. */
+    let pushed: number | undefined
     while (reader.next()) {
+      const before = pushed
+      pushed = undefined
       switch (reader.opcode) {
         case 0x03: {
           const written = new Set<number>()
-          labels.push({ offset: reader.start, written })
+          labels.push({ offset: reader.start, written, constants })
           open.push(written)
+          constants = new Map()
           break
         }
+        case 0x41:
+          pushed = reader.i32
+          break
+        case 0x05:
+        case 0x07:
+        case 0x19:
+          constants = new Map()
+          break
         case 0x02:
         case 0x04:
         case 0x06:
@@ -64,13 +87,20 @@ export class CodeIndex {
         case 0x21:
         case 0x22:
           open[open.length - 1]?.add(reader.index)
+          if (before === undefined) constants.delete(reader.index)
+          else constants.set(reader.index, before)
+          if (reader.opcode === 0x22) pushed = before
           break
         case 0x0b:
         case 0x18: {
           const label = labels.pop()
+          constants = new Map()
           if (label === undefined) break
           open.pop()
-          loops.set(label.offset, { assigned: [...label.written].sort((x, y) => x - y) })
+          loops.set(label.offset, {
+            assigned: [...label.written].sort((x, y) => x - y),
+            constants: label.constants
+          })
           const outer = open[open.length - 1]
           if (outer !== undefined) { for (const local of label.written) outer.add(local) }
         }

@@ -45,6 +45,9 @@ const LEAST_HOLD_MS = 10
 
 let lastSlot = 0
 
+/** Made out here: counts outlive their instance, and a closure of its constructor would keep its memory. */
+const refusalsOf = (dispatcher: Dispatcher) => (plan: number): number => dispatcher.refusal(plan)
+
 /**
  * The planned loops of one instance, connected to a dispatcher.
  *
@@ -76,7 +79,7 @@ export class Attachment {
     this.mapped = mapped
     const table = exports[tableName] as WebAssembly.Table
     const loops = prepared.plan.loops.filter((loop): loop is PlannedLoop => loop._tag === "planned")
-    this.counts = new InstanceCounts(loops, (plan) => dispatcher.refusal(plan))
+    this.counts = new InstanceCounts(loops, refusalsOf(dispatcher))
     this.#states = loops.map((loop, k) => ({
       loop,
       monitor: new ProfitMonitor(policy, loop.instructions, loop.checked > 0),

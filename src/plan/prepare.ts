@@ -21,6 +21,7 @@ import { guestModule, usesHiddenNames } from "../transform/guest.ts"
 import { FRAME_SLOTS, frameLayout, MAXIMUM_REDUCTIONS } from "./frame.ts"
 import type { LoopFacts } from "./loop.ts"
 import { loopFacts } from "./loop.ts"
+import { isAlwaysShort } from "./short.ts"
 import type { MemoryFacts, Obligation, Plan, PlannedLoop, Reason, ReasonCode, RefusedLoop } from "./types.ts"
 import { PLAN_VERSION } from "./types.ts"
 
@@ -223,7 +224,20 @@ const planFunction = (
       )
       const facts = loopFacts(graph)
       const outcome = "graph" in facts
-        ? planned1(module, functionIndex, shape, types, facts, candidates.length, sharedMaximum, omit)
+        ? isAlwaysShort(
+            facts.graph,
+            facts.induction,
+            instructionCounts(facts.graph),
+            index.of(functionIndex).get(shape.offset)!.constants
+          )
+          ? [
+            {
+              code: "short",
+              offset: shape.offset,
+              detail: "it always has few iterations, less than lanes pay for"
+            } as const
+          ]
+          : planned1(module, functionIndex, shape, types, facts, candidates.length, sharedMaximum, omit)
         : facts
       if ("chunk" in outcome) {
         candidates.push(outcome)

@@ -41,6 +41,7 @@ export type ReasonCode =
   | "no-memory"
   | "memory64"
   | "inside-planned"
+  | "short"
 
 /**
  * A refusal: where, why, and what the user can do.
