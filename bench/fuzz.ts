@@ -1,7 +1,6 @@
 /**
  * Generated modules beside what becomes of them, on one thread in chosen orders and on real lanes: a campaign that goes
- * on where the last one ended. Every seed ever compared is in the samples, with the version of the compiler that it was
- * compared with.
+ * on where the last one ended. Every seed ever compared is in the samples, with the version of generator and compiler.
  *
  * A long run that is interrupted goes on from `results/fuzz/progress.json`.
  */
@@ -28,8 +27,8 @@ export interface SeedRange {
   readonly from: number
   /** The last one, included. */
   readonly to: number
-  /** sha256 over the sources of analysis, plan, transforms and lanes. */
-  readonly compiler: string
+  /** sha256 over the sources of generator, analysis, plan, transforms and lanes: another one makes other modules. */
+  readonly sources: string
   readonly counts: Counts
   readonly failures: ReadonlyArray<string>
 }
@@ -47,9 +46,9 @@ export interface FuzzSamples {
 const folder = join(root, "results", "fuzz")
 const progressFile = join(folder, "progress.json")
 
-/** One hash over everything that preparing and dispatching reach. */
-const compilerVersion = (): string => {
-  const entries = ["src/plan/prepare.ts", "src/lane/attachment.ts", "src/lane/runner.ts"]
+/** One hash over the generator and everything that preparing and dispatching reach. */
+const sourcesVersion = (): string => {
+  const entries = ["src/plan/prepare.ts", "src/lane/attachment.ts", "src/lane/runner.ts", "bench/fuzz/campaign.ts"]
   const hashes = Object.assign({}, ...entries.map((file) => sourceHashes(join(root, file)))) as Record<string, string>
   return createHash("sha256").update(JSON.stringify(Object.entries(hashes).sort())).digest("hex")
 }
@@ -89,7 +88,7 @@ const joined = (ranges: ReadonlyArray<SeedRange>): ReadonlyArray<SeedRange> => {
   const result: Array<SeedRange> = []
   for (const range of ranges) {
     const at = result.findIndex((one) =>
-      one.mode === range.mode && one.compiler === range.compiler && one.to + 1 === range.from
+      one.mode === range.mode && one.sources === range.sources && one.to + 1 === range.from
     )
     if (at < 0) result.push(range)
     else {
@@ -121,7 +120,7 @@ const compareRange = (
   mode: SeedRange["mode"],
   from: number,
   to: number,
-  compiler: string,
+  sources: string,
   compare: Compare
 ): SeedRange => {
   let counts = noCounts
@@ -132,7 +131,7 @@ const compareRange = (
     failures.push(...one.failures)
     for (const failure of one.failures) console.log(failure)
   }
-  return { mode, from, to, compiler, counts, failures }
+  return { mode, from, to, sources, counts, failures }
 }
 
 /**
@@ -142,7 +141,7 @@ const compareRange = (
 export const instrument: Instrument<FuzzSamples> = {
   claim: "generated functions leave the same bytes, globals, results and traps behind, apart and in any order",
   measure: async ({ quick }) => {
-    const compiler = compilerVersion()
+    const sources = sourcesVersion()
     const lanes = await openLanes()
     let ranges = joined(existsSync(progressFile) ? known(progressFile) : known(join(folder, "samples.json")))
     try {
@@ -159,7 +158,7 @@ export const instrument: Instrument<FuzzSamples> = {
         const first = firstSeed(ranges, mode)
         for (let from = first; from < first + seeds; from += STRIDE) {
           const to = Math.min(from + STRIDE, first + seeds) - 1
-          ranges = joined([...ranges, compareRange(mode, from, to, compiler, compare)])
+          ranges = joined([...ranges, compareRange(mode, from, to, sources, compare)])
           if (mode === "lanes") await collect()
           if (quick) continue
           mkdirSync(folder, { recursive: true })
@@ -193,7 +192,7 @@ export const instrument: Instrument<FuzzSamples> = {
         "loop executions undone": all.aborts,
         "calls on real lanes": of("lanes").calls,
         "of these apart": of("lanes").apart,
-        seeds: ranges.map(({ compiler, from, mode, to }) => `${mode} ${from}–${to} with ${compiler.slice(0, 12)}`),
+        seeds: ranges.map(({ from, mode, sources, to }) => `${mode} ${from}–${to} with ${sources.slice(0, 12)}`),
         differences: ranges.flatMap(({ failures }) => failures)
       }
     }
