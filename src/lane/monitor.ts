@@ -2,7 +2,7 @@
  * The profit monitor of one planned loop: whether the next execution is handed out, learnt from what earlier ones took.
  *
  * Times are in nanoseconds, work in units (about one instruction each). A loop is handed out when the predicted gain
- * exceeds what forking and joining cost; one that turns out not to gain is suspended, twice as long each time.
+ * exceeds what forking and joining cost; one that turns out not to gain is suspended, three times as long each time.
  *
  * @since 0.1.0
  */
@@ -23,7 +23,7 @@ export interface Policy {
   /** Work seen in a loop before its chunk module is compiled, and as much again for each of its instructions. */
   readonly evidenceNs: number
   readonly evidenceNsEach: number
-  /** First suspension of a loop that does not gain; doubles up to {@link Policy.longestSuspensionMs}. */
+  /** First suspension of a loop that does not gain; each is three times the last, {@link Policy.longestSuspensionMs} at most. */
   readonly suspensionMs: number
   readonly longestSuspensionMs: number
 }
@@ -41,8 +41,8 @@ export const defaultPolicy: Policy = {
   coldNs: 80_000,
   evidenceNs: 2_000_000,
   evidenceNsEach: 20_000,
-  suspensionMs: 20,
-  longestSuspensionMs: 4_000
+  suspensionMs: 100,
+  longestSuspensionMs: 20_000
 }
 
 /** Nanoseconds of a unit before anything was timed: three instructions in a cycle of a 3 GHz core, halved for memory. */
@@ -177,7 +177,7 @@ export class ProfitMonitor {
     const alone = this.expect(units)
     if (alone >= ns * Math.max(this.#leastGain, alone < SHORT_NS ? LEAST_GAIN_SHORT : 1)) {
       this.#strikes = 0
-      if (this.#runs % 256 === 0) this.#suspensions = 0
+      this.#suspensions = Math.max(0, this.#suspensions - 1)
       return
     }
     if (++this.#strikes >= STRIKES) this.suspend(nowMs)
@@ -188,6 +188,6 @@ export class ProfitMonitor {
     if (this.#policy.minimumWorkNs === 0) return
     const { longestSuspensionMs, suspensionMs } = this.#policy
     this.#strikes = STRIKES - 1
-    this.#suspendedUntil = nowMs + Math.min(longestSuspensionMs, suspensionMs * 2 ** this.#suspensions++)
+    this.#suspendedUntil = nowMs + Math.min(longestSuspensionMs, suspensionMs * 3 ** this.#suspensions++)
   }
 }
