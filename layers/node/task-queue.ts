@@ -3,31 +3,8 @@
  *
  * @since 0.1.0
  */
+import type { TaskRecord } from "../../services/Tasks.ts"
 import type { TaskReply } from "../../src/tasks/protocol.ts"
-
-/**
- * What was measured of one task. Times are milliseconds since the epoch, so that those of different lanes compare.
- *
- * @category models
- * @since 0.1.0
- */
-export interface TaskRecord {
-  readonly id: number
-  readonly name: string
-  /** Lane that ran it; -1 where none did. */
-  readonly lane: number
-  readonly submitted: number
-  readonly start: number
-  readonly end: number
-  /** CPU microseconds of the lane's thread; `undefined` below 50 µs of work, and where the host does not tell. */
-  readonly cpuMicroseconds: number | undefined
-  /** Milliseconds of encoding and posting the message that the task was in, and tasks in that message. */
-  readonly postMs: number
-  /** Milliseconds of decoding the message that its result was in. */
-  readonly decodeMs: number
-  readonly batch: number
-  readonly attempts: number
-}
 
 /**
  * Why a task has no result.

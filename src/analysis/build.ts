@@ -113,7 +113,6 @@ class Builder extends RegionState {
       case 0x01:
         return
       case 0x00:
-        this.graph.blocks[this.current].traps = true
         this.graph.used.push(...this.writtenNow())
         this.reachable = false
         return

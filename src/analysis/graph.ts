@@ -76,8 +76,6 @@ export interface Block {
   branchOffset: number
   /** True for a pseudo block that stands for leaving the region. */
   readonly exit: ExitInfo | undefined
-  /** True when the block ends in `unreachable`. */
-  traps: boolean
 }
 
 /** A way out of the region. @category model @since 0.1.0 */
@@ -205,7 +203,7 @@ export class Graph {
   /** Adds a block and returns its id. */
   newBlock(exit?: ExitInfo): number {
     const id = this.blocks.length
-    this.blocks.push({ id, preds: [], succs: [], condition: 0, branchOffset: 0, exit, traps: false })
+    this.blocks.push({ id, preds: [], succs: [], condition: 0, branchOffset: 0, exit })
     return id
   }
 

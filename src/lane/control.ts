@@ -15,6 +15,7 @@
  *
  * @since 0.1.0
  */
+import { FRAME } from "../plan/frame.ts"
 
 /**
  * First word of a lane's block: "FOLI" in little-endian bytes. A lane that finds another value refuses to attach.
@@ -54,7 +55,7 @@ export const LANE_WORDS = 64
  * @category constants
  * @since 0.1.0
  */
-export const FRAME_BYTE = 8192
+export const FRAME_BYTE = FRAME
 
 /**
  * Bytes of the control memory: one WebAssembly page.

@@ -13,7 +13,7 @@
  * @since 0.1.0
  */
 
-/** First byte of the frame; equals the lane layout's frame. @category layout @since 0.1.0 */
+/** First byte of the frame, also in the lanes' layout. @category layout @since 0.1.0 */
 export const FRAME = 8192
 
 /** Bytes of a slot. @category layout @since 0.1.0 */

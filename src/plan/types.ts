@@ -5,6 +5,8 @@
  * @since 0.1.0
  */
 
+import type { EffectCode } from "../analysis/graph.ts"
+
 /** Version of the plan's shape; another version is not used. @category constants @since 0.1.0 */
 export const PLAN_VERSION = 1
 
@@ -15,18 +17,7 @@ export const PLAN_VERSION = 1
  * @since 0.1.0
  */
 export type ReasonCode =
-  | "call"
-  | "call-indirect"
-  | "global-write"
-  | "memory-grow"
-  | "atomic"
-  | "bulk-memory"
-  | "table"
-  | "exception"
-  | "reference"
-  | "other-memory"
-  | "tail-call"
-  | "unknown-instruction"
+  | EffectCode
   | "scalar-carry"
   | "unknown-load"
   | "unknown-store"
