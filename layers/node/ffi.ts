@@ -128,8 +128,28 @@ export const withoutFfiWarning = <A>(load: () => A): A => {
   }
 }
 
+/** The functions, each bound when it is first needed: most processes call few of them, and binding one takes 40 µs. */
+const functionsOf = (ffi: typeof Ffi): Ffi.WrappedFunctionsFromDefinitions<typeof definitions> => {
+  // Binding may overwrite the error number, so what reads it is bound before anything can fail.
+  const { __errno_location, gettid } = definitions
+  const { functions, lib } = ffi.dlopen(null, { __errno_location, gettid })
+  const all = { ...functions }
+  for (const name of Object.keys(definitions) as ReadonlyArray<keyof typeof definitions>) {
+    if (Object.hasOwn(all, name)) continue
+    Object.defineProperty(all, name, {
+      configurable: true,
+      get: () => {
+        const value = lib.getFunction(name, definitions[name])
+        Object.defineProperty(all, name, { value })
+        return value
+      }
+    })
+  }
+  return all as Ffi.WrappedFunctionsFromDefinitions<typeof definitions>
+}
+
 const bind = (ffi: typeof Ffi): NativeCalls => {
-  const { functions } = ffi.dlopen(null, definitions)
+  const functions = functionsOf(ffi)
   const mask = new Uint8Array(cpuMaskBytes)
   const maskBytes = BigInt(cpuMaskBytes)
   return {

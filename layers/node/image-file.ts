@@ -23,8 +23,8 @@ import { type Image, isZeroPage, type MemoryImage, PAGE_BYTES } from "../../src/
 import { aliasMapping } from "./alias.ts"
 import { Linux, type NativeCalls, probeNative } from "./ffi.ts"
 
-/** Bytes of the head that tells the sizes; the smallest index is one page of the system. */
-const FIRST_READ = 4096
+/** Bytes of the first read: most indices whole, that of 4,000 pages for instance. */
+const FIRST_READ = 65_536
 const SYSTEM_PAGE = 4096n
 
 /**
@@ -50,11 +50,11 @@ const readAt = (fd: number, bytes: number, position: number): Uint8Array<ArrayBu
   return buffer.subarray(0, length)
 }
 
-const readIndex = (fd: number): { readonly image: Image; readonly pagesAt: number } => {
+const readIndex = (fd: number, trusted: boolean | undefined): { readonly image: Image; readonly pagesAt: number } => {
   const head = readAt(fd, FIRST_READ, 0)
   const sizes = imageSizes(head)
   const index = sizes.index <= head.length ? head : readAt(fd, sizes.index, 0)
-  const image = decodeIndex(index)
+  const image = decodeIndex(index, { trusted })
   const wanted = sizes.index + sizes.pages * PAGE_BYTES
   const { size } = Fs.fstatSync(fd)
   if (size !== wanted) {
@@ -166,7 +166,7 @@ export const openImageFile = (
     if (typeof calls === "string") {
       return { image: copyFile(m, exports, fd, options, check), how: "copied", reason: calls }
     }
-    const { image, pagesAt } = readIndex(fd)
+    const { image, pagesAt } = readIndex(fd, options.trusted)
     check(image)
     let reason: string | undefined
     let position = pagesAt

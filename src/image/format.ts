@@ -7,15 +7,18 @@
  *  12  size of the record  4
  *  16  number of pages     4
  *  20  offset of the pages 4, a multiple of 4096
- *  24  hash of the index   16: of all bytes in front of the pages, these sixteen taken as zeros
- *  40  record              module, fingerprint, memories (pages and their hashes), globals, tables, …
+ *  24  hash of the state   16: of head and record, these sixteen taken as zeros
+ *  40  hash of the hashes  16: of all between the record and the pages
+ *  56  record              module, fingerprint, memories (sizes and runs of pages), globals, tables, …
+ *   h  hashes              16 bytes a page
  *      zeros
  *   p  pages               65,536 bytes each, in the order of the record: whole, aligned, ready to be mapped
  * ```
  *
  * The bytes in front of the pages are the *index*: a chunked image is its index and its pages in files of their own.
- * Every byte is covered by a hash, so a bit that flips anywhere is found. Everything is in one order and nothing
- * depends on when or where it was written: the same image has the same bytes.
+ * Every byte is covered by a hash, so a bit that flips anywhere is found; whoever trusts the pages reads no more than
+ * head and record with care. Everything is in one order and nothing depends on when or where it was written: the same
+ * image has the same bytes.
  *
  * @since 0.1.0
  */
@@ -36,16 +39,18 @@ import {
 } from "./model.ts"
 
 /** Version of the format. @category constants @since 0.1.0 */
-export const FORMAT_VERSION = 1
+export const FORMAT_VERSION = 2
 
 const MAGIC = [0x46, 0x4f, 0x4c, 0x49, 0x4f, 0x49, 0x4d, 0x47]
-const HEAD_BYTES = 40
+const HEAD_BYTES = 56
 const HASH_AT = 24
+const HASHES_HASH_AT = 40
+const HASH_BYTES = 16
 const ALIGNMENT = 4096
 const TYPES: ReadonlyArray<BitsType> = ["i32", "i64", "f32", "f64", "v128"]
 
 const bytesOfHash = (hash: string): Uint8Array =>
-  Uint8Array.from({ length: 16 }, (_, at) => Number.parseInt(hash.slice(at * 2, at * 2 + 2), 16))
+  Uint8Array.from({ length: HASH_BYTES }, (_, at) => Number.parseInt(hash.slice(at * 2, at * 2 + 2), 16))
 
 /**
  * Bytes as hex digits, two a byte. An index has thousands of hashes and is read by code that has not run before, so the
@@ -69,17 +74,23 @@ export const writeNames = (out: ByteWriter, names: ReadonlyArray<string>): void 
   for (const name of names) out.name(name)
 }
 
+/** Pages of one kind that follow each other: zeros, or stored ones. */
+const writeRuns = (out: ByteWriter, delta: ReadonlyArray<DeltaPage>): void => {
+  const runs: Array<{ readonly page: number; readonly zero: boolean; count: number }> = []
+  for (const entry of delta) {
+    const [last, zero] = [runs.at(-1), isZeroPage(entry)]
+    if (last !== undefined && last.zero === zero && last.page + last.count === entry.page) last.count++
+    else runs.push({ page: entry.page, zero, count: 1 })
+  }
+  out.u32(runs.length)
+  for (const { count, page, zero } of runs) out.u32(page).u32(count).u8(zero ? 0 : 1)
+}
+
 const writeRecord = (image: Image): ByteWriter => {
   const out = new ByteWriter(4096)
   out.name(image.module).name(image.fingerprint)
   out.u32(image.memories.length)
-  for (const { delta, pages } of image.memories) {
-    out.u32(pages).u32(delta.length)
-    for (const entry of delta) {
-      out.u32(entry.page).u8(isZeroPage(entry) ? 0 : 1)
-      if (!isZeroPage(entry)) out.bytes(bytesOfHash(entry.hash))
-    }
-  }
+  for (const { delta, pages } of image.memories) writeRuns(out.u32(pages), delta)
   out.u32(image.globals.length)
   for (const { bits, index, mutable, type } of image.globals) {
     out.u32(index).u8(TYPES.indexOf(type)).u8(mutable ? 1 : 0).fixed64(bits).fixed64(bits >> 64n)
@@ -108,11 +119,15 @@ export const storedPages = (image: Image): ReadonlyArray<DeltaPage & { readonly 
  */
 export const encodeIndex = (image: Image): Uint8Array<ArrayBuffer> => {
   const record = writeRecord(image)
-  const offset = Math.ceil((HEAD_BYTES + record.length) / ALIGNMENT) * ALIGNMENT
+  const pages = storedPages(image)
+  const hashesAt = HEAD_BYTES + record.length
+  const offset = Math.ceil((hashesAt + pages.length * HASH_BYTES) / ALIGNMENT) * ALIGNMENT
   const out = new ByteWriter(offset).bytes(Uint8Array.from(MAGIC)).fixed32(FORMAT_VERSION).fixed32(record.length)
-    .fixed32(storedPages(image).length).fixed32(offset).bytes(new Uint8Array(16)).append(record)
+    .fixed32(pages.length).fixed32(offset).bytes(new Uint8Array(HASH_BYTES * 2)).append(record)
+  for (const { hash } of pages) out.bytes(bytesOfHash(hash))
   const index = out.bytes(new Uint8Array(offset - out.length)).finish()
-  index.set(bytesOfHash(hash128(index)), HASH_AT)
+  index.set(bytesOfHash(hash128(index.subarray(hashesAt))), HASHES_HASH_AT)
+  index.set(bytesOfHash(hash128(index.subarray(0, hashesAt))), HASH_AT)
   return index
 }
 
@@ -144,24 +159,33 @@ const readList = (reader: ByteReader): Array<number> => Array.from({ length: rea
 
 const fixed64 = (reader: ByteReader): bigint => BigInt(reader.fixed32()) | BigInt(reader.fixed32()) << 32n
 
-/** The hash of an index, its own field taken as zeros. */
-const indexHash = (index: Uint8Array): string => {
-  const copy = index.slice()
-  copy.fill(0, HASH_AT, HASH_AT + 16)
+/** The hash of head and record, its own field taken as zeros. */
+const stateHash = (index: Uint8Array, end: number): string => {
+  const copy = index.slice(0, end)
+  copy.fill(0, HASH_AT, HASH_AT + HASH_BYTES)
   return hash128(copy)
 }
 
-const readMemory = (reader: ByteReader, hex: string, take: () => Uint8Array | undefined): MemoryImage => {
+/** Hash and bytes of the stored pages, one behind the other. */
+type TakePage = () => Pick<DeltaPage, "hash" | "bytes">
+
+const zeros: ReturnType<TakePage> = { bytes: undefined, hash: "" }
+
+const readMemory = (reader: ByteReader, take: TakePage): MemoryImage => {
   const pages = reader.u32()
-  let last = -1
-  const delta = Array.from({ length: reader.count() }, (): DeltaPage => {
-    const page = reader.u32()
-    if (page <= last || page >= pages) reader.fail(`page ${page} behind page ${last} of ${pages}`)
-    last = page
-    if (reader.u8() === 0) return { page, bytes: undefined, hash: "" }
-    const at = reader.skip(16)
-    return { page, hash: hex.slice(at * 2, at * 2 + 32), bytes: take() }
-  })
+  const delta: Array<DeltaPage> = []
+  let next = 0
+  for (let runs = reader.count(); runs > 0; runs--) {
+    const [first, count, stored] = [reader.u32(), reader.u32(), reader.u8()]
+    if (first < next || first + count > pages) {
+      reader.fail(`pages ${first} to ${first + count} behind ${next} of ${pages}`)
+    }
+    next = first + count
+    for (let page = first; page < next; page++) {
+      const { bytes, hash } = stored === 0 ? zeros : take()
+      delta.push({ page, bytes, hash })
+    }
+  }
   return { pages, delta }
 }
 
@@ -187,10 +211,10 @@ const readTable = (reader: ByteReader): TableImage => ({
 export const imageSizes = (
   bytes: Uint8Array
 ): { readonly index: number; readonly pages: number; readonly record: number } => {
-  if (bytes.length < HEAD_BYTES) throw truncated(bytes.length, HEAD_BYTES)
-  if (MAGIC.some((byte, at) => bytes[at] !== byte)) {
+  if (MAGIC.some((byte, at) => at < bytes.length && bytes[at] !== byte)) {
     throw new Mismatch("malformed", "byte 0", "this is no image", "Pass the file that `folio bake --image` wrote.")
   }
+  if (bytes.length < HEAD_BYTES) throw truncated(bytes.length, HEAD_BYTES)
   const head = new DataView(bytes.buffer, bytes.byteOffset, HEAD_BYTES)
   const version = head.getUint32(8, true)
   if (version !== FORMAT_VERSION) {
@@ -203,44 +227,64 @@ export const imageSizes = (
   }
   const record = head.getUint32(12, true)
   const index = head.getUint32(20, true)
-  if (index % ALIGNMENT !== 0 || HEAD_BYTES + record > index || index - record - HEAD_BYTES >= ALIGNMENT) {
-    throw new Mismatch("malformed", "byte 20", "the pages do not begin behind the record", rebuild)
+  const pages = head.getUint32(16, true)
+  const zeros = index - HEAD_BYTES - record - pages * HASH_BYTES
+  if (index % ALIGNMENT !== 0 || zeros < 0 || zeros >= ALIGNMENT) {
+    throw new Mismatch("malformed", "byte 20", "the pages do not begin behind their hashes", rebuild)
   }
-  return { index, pages: head.getUint32(16, true), record }
+  return { index, pages, record }
+}
+
+const checkHash = (found: string, named: string, from: number, to: number): void => {
+  if (found === named) return
+  throw new Mismatch("corrupt", `bytes ${from} to ${to}`, "they do not have the hash that the index names", rebuild)
 }
 
 /**
- * Reads an index, or the index at the begin of an image. With `pages` the pages' bytes are ranges of these; without it
- * they are undefined, and to be had from where they lie. Throws a `Mismatch`.
+ * How an index is read.
+ *
+ * @category options
+ * @since 0.1.0
+ */
+export interface DecodeOptions {
+  /** The pages' bytes are ranges of these; undefined: they are to be had from where they lie. */
+  readonly pages?: Uint8Array | undefined
+  /** The hashes of the pages will not be used, and are not checked either. */
+  readonly trusted?: boolean | undefined
+}
+
+/**
+ * Reads an index, or the index at the begin of an image. Throws a `Mismatch`.
  *
  * @category decoding
  * @since 0.1.0
  */
-export const decodeIndex = (bytes: Uint8Array, pages?: Uint8Array): Image => {
+export const decodeIndex = (bytes: Uint8Array, { pages, trusted }: DecodeOptions = {}): Image => {
   const sizes = imageSizes(bytes)
   if (bytes.length < sizes.index) throw truncated(bytes.length, sizes.index)
   const index = bytes.subarray(0, sizes.index)
-  const hex = hexOf(index)
-  if (hex.slice(HASH_AT * 2, HASH_AT * 2 + 32) !== indexHash(index)) {
-    throw new Mismatch(
-      "corrupt",
-      `bytes 0 to ${sizes.index}`,
-      "the index does not have the hash that it names",
-      rebuild
-    )
+  const hashesAt = HEAD_BYTES + sizes.record
+  const head = hexOf(index.subarray(HASH_AT, HEAD_BYTES))
+  checkHash(stateHash(index, hashesAt), head.slice(0, HASH_BYTES * 2), 0, hashesAt)
+  if (trusted !== true) {
+    checkHash(hash128(index.subarray(hashesAt)), head.slice(HASH_BYTES * 2), hashesAt, sizes.index)
   }
-  const reader = new ByteReader(index, HEAD_BYTES, HEAD_BYTES + sizes.record)
+  const hashes = hexOf(index.subarray(hashesAt, hashesAt + sizes.pages * HASH_BYTES))
+  const reader = new ByteReader(index, HEAD_BYTES, hashesAt)
   let taken = 0
-  const take = (): Uint8Array | undefined => {
-    const at = taken++ * PAGE_BYTES
+  const take: TakePage = () => {
+    const at = taken++
     if (taken > sizes.pages) reader.fail(`more than ${sizes.pages} pages`)
-    return pages?.subarray(at, at + PAGE_BYTES)
+    return {
+      hash: hashes.slice(at * HASH_BYTES * 2, (at + 1) * HASH_BYTES * 2),
+      bytes: pages?.subarray(at * PAGE_BYTES, (at + 1) * PAGE_BYTES)
+    }
   }
   try {
     const image: Image = {
       module: reader.name(),
       fingerprint: reader.name(),
-      memories: Array.from({ length: reader.count() }, () => readMemory(reader, hex, take)),
+      memories: Array.from({ length: reader.count() }, () => readMemory(reader, take)),
       globals: Array.from({ length: reader.count() }, () => readGlobal(reader)),
       tables: Array.from({ length: reader.count() }, () => readTable(reader)),
       dropped: { data: readList(reader), elements: readList(reader) },
@@ -280,7 +324,7 @@ export const decodeImage = (bytes: Uint8Array, trusted = false): Image => {
   if (bytes.length > wanted) throw new Mismatch("malformed", `byte ${wanted}`, "bytes behind the last page", rebuild)
   // Pages are compared word by word, which needs them aligned.
   const aligned = bytes.byteOffset % 4 === 0 ? bytes : bytes.slice()
-  const image = decodeIndex(aligned, aligned.subarray(sizes.index))
+  const image = decodeIndex(aligned, { pages: aligned.subarray(sizes.index), trusted })
   for (const { bytes, hash, memory, page } of trusted ? [] : storedPages(image)) {
     checkPage(`page ${page} of memory ${memory}`, hash, bytes!)
   }

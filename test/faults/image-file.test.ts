@@ -160,11 +160,11 @@ describe("an image file that is written again", () => {
 })
 
 describe("a damaged image file", () => {
-  const damaged = (change: (bytes: Buffer) => Uint8Array): Mismatch => {
+  const damaged = (change: (bytes: Buffer) => Uint8Array, trusted = false): Mismatch => {
     const place = join(folder, "damaged.folio")
     writeFileSync(place, change(readFileSync(file)))
     try {
-      open(instantiate(), {}, place)
+      open(instantiate(), { trusted }, place)
     } catch (error) {
       return error as Mismatch
     }
@@ -183,6 +183,9 @@ describe("a damaged image file", () => {
     assert.strictEqual(damaged(flip(60)).code, "corrupt")
     assert.deepInclude(damaged(flip(4096 + 65_536)), { code: "corrupt", place: "page 2 of memory 0" })
     assert.strictEqual(damaged(() => Buffer.from("no image at all, but long enough to have a head")).code, "malformed")
+    // Whoever trusts the pages still gets no other state than was captured.
+    assert.strictEqual(damaged((bytes) => bytes.subarray(0, size - 65_536), true).code, "truncated")
+    for (const at of [17, 30, 50, 60, 150]) assert.strictEqual(damaged(flip(at), true).name, "Mismatch", `byte ${at}`)
   })
 
   it("that is not there is the system's own error", () => {
