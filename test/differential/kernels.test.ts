@@ -6,17 +6,17 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { readFileSync, writeFileSync } from "node:fs"
-import { kernels } from "../../bench/fixtures/kernels/catalogue.ts"
+import { kernelModules } from "../../bench/fixtures/kernels/catalogue.ts"
 import { prepare } from "../../src/plan/prepare.ts"
-import { kernelCases, kernelModule, LOOP_MODULES } from "../support/differential-kernels.ts"
+import { kernelCases, kernelModule } from "../support/differential-kernels.ts"
 import { loopTable } from "../support/differential-table.ts"
 import { Apart, compareCall, describeMismatch, Guest, type Split } from "../support/differential.ts"
 
 const tableFile = new URL("kernels.json", import.meta.url)
 
-const modules = LOOP_MODULES.map((name) => {
+const modules = kernelModules.map(({ file: name, kernels }) => {
   const bytes = kernelModule(name)
-  return { name, bytes, prepared: prepare(bytes) }
+  return { name, kernels, bytes, prepared: prepare(bytes) }
 })
 
 const tables = Object.fromEntries(modules.map(({ name, prepared }) => [name, loopTable(prepared.plan)]))
@@ -28,8 +28,17 @@ const splits = (seed: number): ReadonlyArray<Split> => [
   { order: seed + 1, width: 3 }
 ]
 
-/** Kernels of which only the loop over what vectors leave is planned: three iterations at most. */
-const REMAINDERS: Readonly<Record<string, ReadonlyArray<string>>> = { "loops-simd": ["norm_f64", "mix_i64", "sum"] }
+/**
+ * Kernels that have a plan and still never run apart. Of vectorised loops and loops for special arguments only the loop
+ * over what is left is planned, three iterations at most; `sha256` reads in its frame what the same inner loop has
+ * written some iterations before, which no test at entry tells from what an earlier row has left there.
+ */
+const IDLE: Readonly<Record<string, ReadonlyArray<string>>> = {
+  "loops-simd": ["norm_f64", "mix_i64", "sum"],
+  "work-o2": ["sha256"],
+  "work-o3": ["mandelbrot", "sha256"],
+  "work-simd": ["blur", "mandelbrot", "sha256"]
+}
 
 describe("loops of the kernels", () => {
   it("are planned or refused as the table says", () => {
@@ -37,7 +46,7 @@ describe("loops of the kernels", () => {
     assert.deepStrictEqual(tables, JSON.parse(readFileSync(tableFile, "utf8")))
   })
 
-  for (const { bytes, name, prepared } of modules) {
+  for (const { bytes, kernels, name, prepared } of modules) {
     it(`leave the same behind in any order: ${name}`, () => {
       const original = new Guest(new WebAssembly.Module(bytes as BufferSource))
       const apart = new Apart(prepared)
@@ -57,8 +66,8 @@ describe("loops of the kernels", () => {
         if (planned && dispatches === 0) idle.push(kernel.name)
       }
       assert.deepStrictEqual(differences, [])
-      assert.deepStrictEqual(idle, REMAINDERS[name] ?? [], "planned, and never ran apart")
-      assert.isAbove(executions, 2_000)
+      assert.deepStrictEqual(idle, IDLE[name] ?? [], "planned, and never ran apart")
+      assert.isAbove(executions, 40 * kernels.length)
     })
   }
 })

@@ -4,11 +4,12 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { afterAll } from "vitest"
+import { kernelModules } from "../../bench/fixtures/kernels/catalogue.ts"
 import type { NodeEngine } from "../../layers/node/engine.ts"
 import { prepare, type Prepared } from "../../src/plan/prepare.ts"
 import type { Obligation } from "../../src/plan/types.ts"
 import { LaneFault } from "../support/differential-faults.ts"
-import { kernelModule, LOOP_MODULES } from "../support/differential-kernels.ts"
+import { kernelModule } from "../support/differential-kernels.ts"
 import { OnLanes, openLanes } from "../support/differential-lanes.ts"
 import { Apart, compareCall, difference, Guest, type Mismatch, type Split, type Twin } from "../support/differential.ts"
 import { assemble } from "../support/wat.ts"
@@ -116,7 +117,7 @@ describe("an obligation", () => {
 
   it("of every kind that plans list has a fixture", () => {
     const listed = new Set<string>()
-    const modules = [...fixtureNames().map(fixtureBytes), ...LOOP_MODULES.map(kernelModule)]
+    const modules = [...fixtureNames().map(fixtureBytes), ...kernelModules.map(({ file }) => kernelModule(file))]
     for (const bytes of modules) for (const one of obligationsOf(prepare(bytes))) listed.add(kindOf(one))
     assert.deepStrictEqual([...listed].sort(), [...new Set(FIXTURES.map(({ kind }) => kind))].sort())
   })

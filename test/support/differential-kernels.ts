@@ -8,9 +8,6 @@ import { emitModule } from "../../src/binary/emit.ts"
 import { decodeModule } from "../../src/binary/module.ts"
 import { type GuestCall, randomBits } from "./differential.ts"
 
-/** Modules of the same loops, compiled differently. */
-export const LOOP_MODULES = ["loops-o2", "loops-o3", "loops-simd"] as const
-
 const PAGES = 3
 const MEMORY_BYTES = PAGES * 65_536
 const FIRST = 65_536 + 1_024
