@@ -6,7 +6,7 @@
 import type { Access } from "./graph.ts"
 import type { Induction } from "./induction.ts"
 import type { Polynomial } from "./polynomial.ts"
-import { fingerprint, isConstant, linearIn, mentions } from "./polynomial.ts"
+import { fingerprint, isConstant, linearIn, varies } from "./polynomial.ts"
 import { isVarying } from "./symbols.ts"
 import type { Trip } from "./trip.ts"
 import { testsOf } from "./trip.ts"
@@ -39,6 +39,8 @@ export interface AccessGroup {
   readonly base: Polynomial
   readonly coefficient: Polynomial
   readonly spreads: ReadonlyArray<Spread>
+  /** Equal for groups whose addresses differ by constants. */
+  readonly key: string
   low: number
   high: number
   addressLow: number
@@ -90,6 +92,7 @@ export const footprint = (induction: Induction): Footprint => {
   const { graph } = induction
   const body = graph.loops[0].body
   const groups: Array<AccessGroup> = []
+  const byKey = new Map<string, Array<AccessGroup>>()
   const unknown: Array<UnknownAccess> = []
   for (const access of graph.accesses) {
     if (!body.has(access.block)) continue
@@ -98,7 +101,7 @@ export const footprint = (induction: Induction): Footprint => {
     const parts = address === undefined ? undefined : split(induction, address, access.block)
     if (parts === undefined) unknown.push({ access, reason: refused })
     else if (parts === "inner-trip") unknown.push({ access, reason: "inner-trip" })
-    else place(groups, access, parts)
+    else place(groups, byKey, access, parts)
   }
   return { groups, unknown }
 }
@@ -111,11 +114,11 @@ interface Parts {
 
 const split = (induction: Induction, address: Polynomial, block: number): Parts | "inner-trip" | undefined => {
   const own = linearIn(address, "J0")
-  if (own === undefined || mentions(own.coefficient, isVarying)) return undefined
+  if (own === undefined || varies(own.coefficient)) return undefined
   let rest = own.rest
   const spreads: Array<Spread> = []
   const names = new Set<string>()
-  for (const term of rest.terms.values()) for (const s of term.symbols) if (isVarying(s)) names.add(s)
+  for (const term of rest.terms) for (const s of term.symbols) if (isVarying(s)) names.add(s)
   for (const name of [...names].sort()) {
     if (name.startsWith("P")) return undefined
     let short = false
@@ -125,7 +128,7 @@ const split = (induction: Induction, address: Polynomial, block: number): Parts 
       short = followsTest(induction, trip, block)
     }
     const parts = linearIn(rest, name)
-    if (parts === undefined || mentions(parts.coefficient, isVarying)) return undefined
+    if (parts === undefined || varies(parts.coefficient)) return undefined
     const range = induction.ranges.get(name)
     if (range !== undefined && Math.max(Math.abs(range.low), Math.abs(range.high)) > MAXIMUM_RANGE) return undefined
     spreads.push({ symbol: name, short, coefficient: parts.coefficient })
@@ -143,11 +146,17 @@ const followsTest = (induction: Induction, trip: Trip, block: number): boolean =
   })
 }
 
-const place = (groups: Array<AccessGroup>, access: Access, parts: Parts): void => {
+const place = (
+  groups: Array<AccessGroup>,
+  byKey: Map<string, Array<AccessGroup>>,
+  access: Access,
+  parts: Parts
+): void => {
   const end = access.offset + access.bytes
-  const key = groupKey(parts)
-  for (const group of groups) {
-    if (group.kind !== access.kind || groupKey(group) !== key) continue
+  const key = keyOf(parts)
+  const related = byKey.get(key)
+  for (const group of related ?? []) {
+    if (group.kind !== access.kind) continue
     const delta = (parts.base.constant - group.base.constant) | 0
     const low = delta + access.offset
     const high = delta + end
@@ -159,23 +168,26 @@ const place = (groups: Array<AccessGroup>, access: Access, parts: Parts): void =
     group.members.push({ access, low, high })
     return
   }
-  groups.push({
+  const group: AccessGroup = {
     id: groups.length,
     kind: access.kind,
     base: parts.base,
     coefficient: parts.coefficient,
     spreads: parts.spreads,
+    key,
     low: access.offset,
     high: end,
     addressLow: 0,
     addressHigh: 0,
     fixed: isConstant(parts.coefficient) && parts.coefficient.constant === 0,
     members: [{ access, low: access.offset, high: end }]
-  })
+  }
+  groups.push(group)
+  if (related === undefined) byKey.set(key, [group])
+  else related.push(group)
 }
 
-/** Text that is equal for accesses whose addresses differ by constants. @category queries @since 0.1.0 */
-export const groupKey = (parts: Parts): string =>
+const keyOf = (parts: Parts): string =>
   [
     fingerprint(parts.base, false),
     fingerprint(parts.coefficient),

@@ -7,10 +7,9 @@ import { addSelect, chosenValue } from "./choice.ts"
 import type { Graph, Loop } from "./graph.ts"
 import { Kind } from "./graph.ts"
 import type { Polynomial } from "./polynomial.ts"
-import { add, constant, isConstant, mentions, multiply, substitute, symbol } from "./polynomial.ts"
+import { add, constant, innerIterations, isConstant, multiply, substitute, symbol, varies } from "./polynomial.ts"
 import type { Range } from "./range.ts"
 import { Ranges } from "./range.ts"
-import { isVarying } from "./symbols.ts"
 import type { InductionVariable, Trip } from "./trip.ts"
 import { findTrip, testsOf } from "./trip.ts"
 
@@ -110,13 +109,12 @@ export class Induction {
   /** The value of a node as seen in a block: behind an inner loop its iteration number is its last one. */
   at(node: number, block: number): Polynomial | undefined {
     let p = this.polynomial(node)
-    if (p === undefined || p.terms.size === 0) return p
-    for (const loop of this.graph.loops) {
-      const name = `J${loop.id}`
-      if (loop.id === 0 || loop.body.has(block) || !mentions(p, (s) => s === name)) continue
-      const trip = this.trip(loop.id)
+    if (p === undefined || p.terms.length === 0) return p
+    for (const id of innerIterations(p)) {
+      if (this.graph.loops[id].body.has(block)) continue
+      const trip = this.trip(id)
       if (trip === undefined || !trip.only || !this.isInvariantTrip(trip)) return undefined
-      p = substitute(p, name, symbol(`T${loop.id}`))
+      p = substitute(p, `J${id}`, symbol(`T${id}`))
       if (p === undefined) return undefined
     }
     return p
@@ -131,7 +129,7 @@ export class Induction {
     if (trip.wide) {
       return trip.wideStart !== undefined && this.isInvariant(trip.wideStart.node) && this.isInvariant(trip.wideLimit)
     }
-    return !mentions(trip.start, isVarying) && !mentions(trip.step, isVarying) && !mentions(trip.limit, isVarying)
+    return !varies(trip.start) && !varies(trip.step) && !varies(trip.limit)
   }
 
   /** The tests that bound a loop. */
@@ -186,7 +184,7 @@ export class Induction {
       for (const [index, back] of backs.entries()) {
         const value = this.at(back.value, back.block)
         const one = value === undefined ? undefined : add(value, symbol(`P${phi}`), -1)
-        if (one === undefined || mentions(one, isVarying)) step = undefined
+        if (one === undefined || varies(one)) step = undefined
         else if (index === 0) step = one
         else if (step !== undefined) step = same(step, one) ? step : undefined
         if (step === undefined) break
@@ -317,7 +315,7 @@ export class Induction {
     const differences: Array<Polynomial> = []
     for (const other of alternatives) {
       const difference = other === undefined ? undefined : add(other, first, -1)
-      if (difference === undefined || mentions(difference, isVarying)) return undefined
+      if (difference === undefined || varies(difference)) return undefined
       differences.push(difference)
     }
     if (differences.every((d) => isConstant(d) && d.constant === 0)) return first
@@ -352,7 +350,7 @@ const lowBitsZero = (p: Polynomial, bits: number): boolean => {
   while (mask <= bits && mask < 2 ** 30) mask *= 2
   if (mask <= bits) return false
   if ((p.constant & (mask - 1)) !== 0) return false
-  for (const term of p.terms.values()) if ((term.coefficient & (mask - 1)) !== 0) return false
+  for (const term of p.terms) if ((term.coefficient & (mask - 1)) !== 0) return false
   return true
 }
 

@@ -14,7 +14,6 @@
 import type { Condition } from "./conditions.ts"
 import { alwaysConditions, isAllOrNone } from "./conditions.ts"
 import type { AccessGroup } from "./footprint.ts"
-import { groupKey } from "./footprint.ts"
 import type { Access, Graph } from "./graph.ts"
 import type { Induction } from "./induction.ts"
 import { isConstant } from "./polynomial.ts"
@@ -128,10 +127,10 @@ class Judge {
    * leaves there is its own in any case. Invariant conditions do not matter: all iterations store, or none.
    */
   sometimesStored(window: AccessGroup): Access | undefined {
-    const key = groupKey(window)
+    const { key } = window
     const spans: Array<[number, number]> = []
     for (const other of window.spreads.length > 0 ? [] : this.windows) {
-      if (groupKey(other) !== key) continue
+      if (other.key !== key) continue
       const shift = (other.base.constant - window.base.constant) | 0
       for (const { access, high, low } of other.members) {
         if (this.isAlways(access)) spans.push([low + shift, high + shift])
@@ -144,8 +143,7 @@ class Judge {
   /** True when every load of the group reads bytes that earlier stores with constant distances have all written. */
   coveredByConstants(load: AccessGroup): boolean {
     if (load.spreads.length > 0) return false
-    const key = groupKey(load)
-    const stores = this.windows.filter((window) => groupKey(window) === key)
+    const stores = this.windows.filter(({ key }) => key === load.key)
     return load.members.every((member) => {
       const spans: Array<[number, number]> = []
       for (const window of stores) {
@@ -170,8 +168,9 @@ class Judge {
   cellsBefore(load: AccessGroup): Array<Cell> {
     const { graph } = this
     const cells: Array<Cell> = []
+    const symbols = new Set(load.base.terms.flatMap((term) => term.symbols))
     for (const group of this.windows) {
-      if (!isRelated(group, load)) continue
+      if (!isRelated(group, symbols)) continue
       if (group.spreads.length > 0) {
         const row = this.rowBefore(group, load)
         if (row !== undefined) cells.push(row)
@@ -226,12 +225,11 @@ class Judge {
   }
 }
 
-/** True when two addresses have a symbol in common, or neither has any: others hardly mean the same bytes. */
-const isRelated = (store: AccessGroup, load: AccessGroup): boolean => {
-  const symbols = (group: AccessGroup): Array<string> => [...group.base.terms.values()].flatMap((t) => [...t.symbols])
-  const own = symbols(store)
-  return own.length === 0 ? load.base.terms.size === 0 : symbols(load).some((s) => own.includes(s))
-}
+/** True when a store's address has a symbol in common with a load's, or neither has any: others hardly mean the same bytes. */
+const isRelated = ({ base }: AccessGroup, symbols: ReadonlySet<string>): boolean =>
+  base.terms.length === 0
+    ? symbols.size === 0
+    : base.terms.some((term) => term.symbols.some((s) => symbols.has(s)))
 
 const isInside = (low: number, high: number, spans: Array<[number, number]>): boolean => {
   let reached = low

@@ -6,17 +6,16 @@
 import { necessaryConditions } from "../analysis/conditions.ts"
 import { demanded } from "../analysis/demand.ts"
 import type { AccessGroup } from "../analysis/footprint.ts"
-import { footprint, groupKey } from "../analysis/footprint.ts"
+import { footprint } from "../analysis/footprint.ts"
 import type { Access, Graph } from "../analysis/graph.ts"
 import { Kind } from "../analysis/graph.ts"
 import { Induction } from "../analysis/induction.ts"
 import type { Polynomial } from "../analysis/polynomial.ts"
-import { mentions } from "../analysis/polynomial.ts"
+import { symbol } from "../analysis/polynomial.ts"
 import type { Privacy } from "../analysis/privacy.ts"
 import { privacy } from "../analysis/privacy.ts"
 import type { Reduction } from "../analysis/reduction.ts"
 import { findReduction } from "../analysis/reduction.ts"
-import { isVarying } from "../analysis/symbols.ts"
 import type { InductionVariable, Trip } from "../analysis/trip.ts"
 import { testsOf } from "../analysis/trip.ts"
 import { loadShape } from "../binary/opcodes.ts"
@@ -242,7 +241,7 @@ const carriedLoad = (groups: ReadonlyArray<AccessGroup>, privately: Privacy): Ac
     if (!load.fixed || load.kind !== "load" || privately.covered.has(load)) continue
     if (privately.contained.some((pair) => pair.load === load)) continue
     for (const window of privately.windows) {
-      if (groupKey(window) !== groupKey(load)) continue
+      if (window.key !== load.key) continue
       const shift = (window.base.constant - load.base.constant) | 0
       if (load.low < window.high + shift && window.low + shift < load.high) return load.members[0].access
     }
@@ -336,7 +335,7 @@ const collectCaptures = (
     }
   }
   const followPolynomial = (p: Polynomial): void => {
-    for (const term of p.terms.values()) {
+    for (const term of p.terms) {
       for (const s of term.symbols) {
         if (s.startsWith("n")) follow(Number(s.slice(1)))
         else if (s.startsWith("T") || s.startsWith("J")) {
@@ -363,7 +362,7 @@ const collectCaptures = (
     followPolynomial(group.coefficient)
     for (const spread of group.spreads) {
       followPolynomial(spread.coefficient)
-      followPolynomial({ constant: 0, terms: new Map([[spread.symbol, { coefficient: 1, symbols: [spread.symbol] }]]) })
+      followPolynomial(symbol(spread.symbol))
     }
   }
   for (const variable of variables) {
@@ -443,6 +442,3 @@ export const needsDisjointness = (privately: Privacy, store: AccessGroup, other:
   if (!store.fixed) return true
   return other.kind === "store" ? !other.fixed : !privately.covered.has(other)
 }
-
-/** True when a polynomial is the same in every iteration. @category queries @since 0.1.0 */
-export const isInvariantPolynomial = (p: Polynomial): boolean => !mentions(p, isVarying)

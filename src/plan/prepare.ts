@@ -347,5 +347,5 @@ const recordOf = (candidate: Candidate, index: number, functionName: string | un
 const thresholdStep = (facts: LoopFacts): number => {
   const { trip } = facts
   if (trip.wide) return Number(trip.wideStep < 0n ? -trip.wideStep : trip.wideStep)
-  return trip.step.terms.size === 0 ? Math.abs(trip.step.constant) : 0
+  return trip.step.terms.length === 0 ? Math.abs(trip.step.constant) : 0
 }

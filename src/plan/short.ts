@@ -68,7 +68,7 @@ const mostIterations = (
 /** The value of a polynomial in known locals. */
 const valueOf = (graph: Graph, p: Polynomial, constants: ReadonlyMap<number, number>): number | undefined => {
   let sum = p.constant
-  for (const { coefficient, symbols } of p.terms.values()) {
+  for (const { coefficient, symbols } of p.terms) {
     let product = coefficient
     for (const name of symbols) {
       const node = name.startsWith("n") ? Number(name.slice(1)) : 0

@@ -24,7 +24,7 @@ import { Assembler } from "./assembler.ts"
 export const MAXIMUM_TRIP = 2 ** 30
 
 /** Nodes named by a polynomial. @category queries @since 0.1.0 */
-export const polynomialNodes = (p: Polynomial): Array<string> => [...p.terms.values()].flatMap((t) => [...t.symbols])
+export const polynomialNodes = (p: Polynomial): Array<string> => p.terms.flatMap((t) => t.symbols)
 
 /**
  * Emits evaluations into `code`; values stay in locals, each computed once.
@@ -192,7 +192,7 @@ export class Evaluator {
   polynomial(p: Polynomial): void {
     const { code } = this
     let first = true
-    for (const term of p.terms.values()) {
+    for (const term of p.terms) {
       term.symbols.forEach((s, index) => {
         this.#symbol(s)
         if (index > 0) code.op(0x6c)

@@ -161,13 +161,13 @@ const distance = (code: Assembler, plan: GuestPlan): void => {
 }
 
 const stepSign = (trip: Trip): number =>
-  trip.wide ? (trip.wideStep < 0n ? -1 : 1) : trip.step.terms.size === 0 ? Math.sign(trip.step.constant) : 0
+  trip.wide ? (trip.wideStep < 0n ? -1 : 1) : trip.step.terms.length === 0 ? Math.sign(trip.step.constant) : 0
 
 /** A sum of few entries and a constant, which costs an instruction or two. */
 const isSimple = (plan: GuestPlan, p: Polynomial): boolean => {
   const { graph } = plan.facts
-  if (p.terms.size > 2) return false
-  return [...p.terms.values()].every((term) => {
+  if (p.terms.length > 2) return false
+  return p.terms.every((term) => {
     if (term.symbols.length !== 1 || !term.symbols[0].startsWith("n")) return false
     const node = Number(term.symbols[0].slice(1))
     return (graph.kind[node] === Kind.Entry || graph.kind[node] === Kind.Global) && graph.type[node] === "i32"
@@ -177,7 +177,7 @@ const isSimple = (plan: GuestPlan, p: Polynomial): boolean => {
 const pushSimple = (code: Assembler, plan: GuestPlan, p: Polynomial): void => {
   const { graph } = plan.facts
   let first = true
-  for (const term of p.terms.values()) {
+  for (const term of p.terms) {
     const node = Number(term.symbols[0].slice(1))
     if (graph.kind[node] === Kind.Entry) code.get(graph.a[node])
     else code.op(0x23).out.u32(graph.a[node])
