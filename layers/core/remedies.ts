@@ -33,6 +33,7 @@ const REMEDIES: Readonly<Record<ReasonCode, string>> = {
   "loop-parameters": "Build without multi-value block parameters.",
   "no-memory": "Nothing to do: the module has no memory to work on.",
   memory64: "Build for 32-bit memory.",
+  "early-exit": "Test before the loop what can go wrong in it.",
   short: "Nothing to do: its iterations are too few for lanes.",
   "inside-planned": "Nothing to do: a loop around it runs apart."
 }

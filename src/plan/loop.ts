@@ -19,6 +19,8 @@ import { findReduction } from "../analysis/reduction.ts"
 import type { InductionVariable, Trip } from "../analysis/trip.ts"
 import { testsOf } from "../analysis/trip.ts"
 import { loadShape } from "../binary/opcodes.ts"
+import type { Mechanism } from "./mechanisms.ts"
+import { allMechanisms } from "./mechanisms.ts"
 import type { Obligation, Reason, ReasonCode } from "./types.ts"
 
 /**
@@ -60,6 +62,8 @@ export interface LoopFacts {
   readonly cut: ReadonlySet<number>
   /** Offsets of what can end a chunk early: traps and exits other than the trip test. */
   readonly aborts: ReadonlyArray<number>
+  /** Offsets of inner loops that might run for ever in an iteration behind an early exit: they poll. */
+  readonly polled: ReadonlySet<number>
   readonly obligations: ReadonlyArray<Obligation>
 }
 
@@ -87,12 +91,15 @@ const BLOCKING: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Facts of the loop, or the reasons that rule it out (at least one).
+ * Facts of the loop, or the reasons that rule it out (at least one), as far as the mechanisms go that may be used.
  *
  * @category planning
  * @since 0.1.0
  */
-export const loopFacts = (graph: Graph): LoopFacts | ReadonlyArray<Reason> => {
+export const loopFacts = (
+  graph: Graph,
+  mechanisms: ReadonlySet<Mechanism> = allMechanisms
+): LoopFacts | ReadonlyArray<Reason> => {
   const loop = graph.loops[0]
   const reasons: Array<Reason> = []
   const refuse = (code: ReasonCode, offset: number, detail: string): void => {
@@ -123,7 +130,7 @@ export const loopFacts = (graph: Graph): LoopFacts | ReadonlyArray<Reason> => {
   /** Globals where a load that nothing has tested may trap in an iteration that the owner runs. */
   const exposed: Array<number> = []
   for (const { access, reason } of unknown) {
-    if (canBeChecked(graph, access)) {
+    if (mechanisms.has("checked-loads") && canBeChecked(graph, access)) {
       checked.add(access.position)
       exposed.push(...graph.globalsAt.get(access.node) ?? [])
     } else refuse(reason, access.position, unknownDetail[reason])
@@ -142,6 +149,10 @@ export const loopFacts = (graph: Graph): LoopFacts | ReadonlyArray<Reason> => {
       "some iterations store to this fixed address, others do not"
     )
   }
+  const fixed = privately.windows[0]?.members[0]
+  if (fixed !== undefined && !mechanisms.has("private-windows")) {
+    refuse("same-address-store", fixed.access.position, "each iteration stores to the same address")
+  }
   const carried = carriedLoad(groups, privately)
   if (carried !== undefined) {
     refuse("same-address-store", carried.position, "this load may read what an earlier iteration stored")
@@ -157,7 +168,7 @@ export const loopFacts = (graph: Graph): LoopFacts | ReadonlyArray<Reason> => {
     else if (local < 0) refuse("loop-parameters", loop.offset, "the loop carries operands in its block type")
     else if (variable !== undefined) variables.push({ ...variable, local })
     else {
-      const reduction = findReduction(graph, marks, phi)
+      const reduction = mechanisms.has("reductions") ? findReduction(graph, marks, phi) : undefined
       if (reduction !== undefined) reductions.push(reduction)
       else refuse("scalar-carry", loop.offset, `local ${local} carries a value from one iteration to the next`)
     }
@@ -176,14 +187,19 @@ export const loopFacts = (graph: Graph): LoopFacts | ReadonlyArray<Reason> => {
     refuse("call", cut, "a callee stores in an iteration as well as on the way out of the loop")
     return reasons
   }
+  const early = [...aborts, ...checked]
+  if (early.length > 0 && !mechanisms.has("early-exits")) {
+    refuse("early-exit", early[0], "an iteration may trap or leave the loop early")
+    return reasons
+  }
   // What only a comparison can end goes on as the serial loop does; behind an exit or a trap anything may come.
-  const endless = aborts.length === 0 ? undefined : graph.loops.find((inner) => {
+  const endless = aborts.length === 0 ? [] : graph.loops.filter((inner) => {
     if (inner.id === 0 || !loop.body.has(inner.header) || inner.body.size === 0) return false
     const bound = induction.trip(inner.id)
     return bound === undefined || !induction.isInvariantTrip(bound)
   })
-  if (endless !== undefined) {
-    refuse("inner-trip", endless.offset, "behind an early exit, this inner loop might run for ever in a lane")
+  if (endless.length > 0 && !mechanisms.has("polled-loops")) {
+    refuse("inner-trip", endless[0].offset, "behind an early exit, this inner loop might run for ever in a lane")
     return reasons
   }
   const captures = collectCaptures(graph, induction, marks, trip, groups, variables, [
@@ -204,7 +220,8 @@ export const loopFacts = (graph: Graph): LoopFacts | ReadonlyArray<Reason> => {
     variables,
     reductions,
     divisors,
-    aborts: [...aborts, ...checked],
+    aborts: early,
+    polled: new Set(endless.map(({ offset }) => offset)),
     checked,
     cut
   }

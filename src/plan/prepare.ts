@@ -21,6 +21,8 @@ import { guestModule, usesHiddenNames } from "../transform/guest.ts"
 import { FRAME_SLOTS, frameLayout, MAXIMUM_REDUCTIONS } from "./frame.ts"
 import type { LoopFacts } from "./loop.ts"
 import { loopFacts } from "./loop.ts"
+import type { Mechanism } from "./mechanisms.ts"
+import { allMechanisms } from "./mechanisms.ts"
 import { isAlwaysShort } from "./short.ts"
 import type { MemoryFacts, Obligation, Plan, PlannedLoop, Reason, ReasonCode, RefusedLoop } from "./types.ts"
 import { PLAN_VERSION } from "./types.ts"
@@ -43,6 +45,8 @@ export interface PrepareOptions {
    * then sees a `SharedArrayBuffer` where it had an `ArrayBuffer`.
    */
   readonly sharedFixed?: boolean
+  /** What may be used beyond the plain counted loop; all of it by default. */
+  readonly mechanisms?: ReadonlyArray<Mechanism>
   /** Drops what an obligation makes guard or chunk do. For mutation tests: the result may be wrong. */
   readonly omit?: (obligation: Obligation, plan: number) => boolean
 }
@@ -95,7 +99,8 @@ export const prepare = (bytes: Uint8Array, options: PrepareOptions = {}): Prepar
   const deadline = options.budgetMs === undefined || options.now === undefined
     ? Infinity
     : options.now() + options.budgetMs
-  const summaries = new Summaries(module)
+  const mechanisms = options.mechanisms === undefined ? allMechanisms : new Set(options.mechanisms)
+  const summaries = mechanisms.has("calls") ? new Summaries(module) : undefined
   const code = new CodeIndex(module)
   const records: Array<PlannedLoop | RefusedLoop> = []
   const candidates: Array<Candidate> = []
@@ -106,7 +111,7 @@ export const prepare = (bytes: Uint8Array, options: PrepareOptions = {}): Prepar
       complete = false
       break
     }
-    planFunction(module, index, summaries, code, sharedMaximum, omit, records, candidates, maximumPlans)
+    planFunction(module, index, summaries, code, sharedMaximum, mechanisms, omit, records, candidates, maximumPlans)
   }
   const plan = planOf(module, records, undefined, complete)
   if (candidates.length === 0) return { plan, guest: undefined, guard: undefined, chunks: [] }
@@ -164,9 +169,10 @@ const moduleRefusal = (module: WasmModule): Reason | undefined => {
 const planFunction = (
   module: WasmModule,
   functionIndex: number,
-  summaries: Summaries,
+  summaries: Summaries | undefined,
   index: CodeIndex,
   sharedMaximum: number | undefined,
+  mechanisms: ReadonlySet<Mechanism>,
   omit: (obligation: Obligation, plan: number) => boolean,
   records: Array<PlannedLoop | RefusedLoop>,
   candidates: Array<Candidate>,
@@ -222,7 +228,7 @@ const planFunction = (
             index
           })
       )
-      const facts = loopFacts(graph)
+      const facts = loopFacts(graph, mechanisms)
       const outcome = "graph" in facts
         ? isAlwaysShort(
             facts.graph,
@@ -260,11 +266,11 @@ const planFunction = (
 }
 
 /** Follows calls; when that grows too large, a second time without: they may be on ways out only. */
-const regionOf = (summaries: Summaries, build: (followed: Summaries | undefined) => Graph): Graph => {
+const regionOf = (summaries: Summaries | undefined, build: (followed: Summaries | undefined) => Graph): Graph => {
   try {
     return build(summaries)
   } catch (error) {
-    if (!(error instanceof RegionTooLarge)) throw error
+    if (!(error instanceof RegionTooLarge) || summaries === undefined) throw error
     return build(undefined)
   }
 }

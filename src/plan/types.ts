@@ -33,6 +33,7 @@ export type ReasonCode =
   | "memory64"
   | "inside-planned"
   | "short"
+  | "early-exit"
 
 /**
  * A refusal: where, why, and what the user can do.

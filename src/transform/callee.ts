@@ -9,6 +9,7 @@ import { localTypes } from "../binary/module.ts"
 import { ByteReader } from "../binary/reader.ts"
 import type { LoopFacts } from "../plan/loop.ts"
 import { Assembler } from "./assembler.ts"
+import type { Polling } from "./polling.ts"
 
 /** Opcode of `loop`, whose block stays when it is cut. @category constants @since 0.1.0 */
 export const LOOP = 0x03
@@ -23,6 +24,7 @@ export interface ChunkSpace {
   readonly facts: LoopFacts
   /** Globals with low end and length of all stores, for the comparisons of checked loads. */
   readonly storedGlobals: readonly [low: number, length: number]
+  readonly polling: Polling | undefined
   /** Globals of the chunk module: captured globals by index, the size of memory by -1. */
   readonly chunkGlobal: ReadonlyMap<number, number>
   /** Function index in the chunk module by function index in the guest. */
@@ -73,8 +75,10 @@ export const calleeBody = (module: WasmModule, functionIndex: number, chunk: Chu
       const own = chunk.chunkGlobal.get(-1)
       if (own === undefined) code.i32(0)
       else code.getGlobal(own)
-    } else if ((opcode === 0x02 || opcode === 0x03 || opcode === 0x04) && reader.blockType >= 0) {
-      code.out.u8(opcode).s33(chunk.typeOf(reader.blockType))
+    } else if (opcode === 0x02 || opcode === LOOP || opcode === 0x04) {
+      if (reader.blockType >= 0) code.out.u8(opcode).s33(chunk.typeOf(reader.blockType))
+      else code.out.bytes(module.bytes, reader.start, reader.position)
+      if (chunk.facts.polled.has(reader.start)) chunk.polling!.poll(code)
     } else if (isOutside(opcode) && !chunk.facts.graph.bulk.has(reader.start)) code.op(0x00)
     else code.out.bytes(module.bytes, reader.start, reader.position)
   }

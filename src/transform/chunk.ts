@@ -37,6 +37,7 @@ import { assembleModule, Assembler, CONTROL, functionBody } from "./assembler.ts
 import type { ChunkSpace } from "./callee.ts"
 import { calleeBody, isOutside, LOOP } from "./callee.ts"
 import { polynomialNodes } from "./evaluate.ts"
+import { Polling } from "./polling.ts"
 
 /** Parameters of `run` before the original locals. */
 const SHIFT = 3
@@ -91,6 +92,7 @@ class ChunkEmitter implements ChunkSpace {
   storedGlobals: readonly [low: number, length: number] = [0, 0]
   /** Holds the address of the load that is compared. */
   address = 0
+  polling: Polling | undefined
 
   readonly module: WasmModule
   readonly types: ReadonlyArray<ValueType>
@@ -144,6 +146,11 @@ class ChunkEmitter implements ChunkSpace {
       this.globalTypes.push(this.captureType(k))
     })
     if (facts.checked.size > 0) this.prepareChecks()
+    if (facts.polled.size > 0) {
+      this.polling = new Polling(this.globalTypes.length)
+      this.globalTypes.push(...Polling.globals)
+      this.polling.enter(code)
+    }
     facts.reductions.forEach((reduction, k) => {
       code.get(2).access(reduction.type === "i32" ? 0x28 : 0x29, CONTROL, 8 * k).set(SHIFT + reduction.local)
     })
@@ -157,6 +164,7 @@ class ChunkEmitter implements ChunkSpace {
     code.get(this.rest).get(1).op(0x49).op(0x1b)
     code.set(this.rest)
     this.savePiece(first)
+    this.polling?.start(code)
     this.startVariables(first)
     code.block().block()
     this.copyLoop()
@@ -306,6 +314,7 @@ class ChunkEmitter implements ChunkSpace {
           depth++
           code.out.u8(opcode)
           this.blockType(reader.blockType)
+          if (facts.polled.has(reader.start)) this.polling!.poll(code)
           break
         case 0x0b:
           depth--

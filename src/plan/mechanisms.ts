@@ -1,0 +1,33 @@
+/**
+ * What the compiler can do beyond the plain counted loop: each part has a name and can be left out, to see what it adds.
+ *
+ * @since 0.1.0
+ */
+
+/**
+ * Names of all mechanisms, in the order in which an ablation adds them.
+ *
+ * - `reductions`: integers that iterations only combine;
+ * - `private-windows`: fixed addresses that every iteration writes before it reads get pages of their own in each lane;
+ * - `calls`: small callees are followed;
+ * - `early-exits`: loops that may trap or leave early run apart and are undone when they do;
+ * - `checked-loads`: loads of unknown address are compared with the stores when they are executed;
+ * - `polled-loops`: inner loops of unknown length behind an early exit look whether the dispatch was given up.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
+export const MECHANISMS = [
+  "reductions",
+  "private-windows",
+  "calls",
+  "early-exits",
+  "checked-loads",
+  "polled-loops"
+] as const
+
+/** One of {@link MECHANISMS}. @category models @since 0.1.0 */
+export type Mechanism = (typeof MECHANISMS)[number]
+
+/** All of them, which is the default. @category constants @since 0.1.0 */
+export const allMechanisms: ReadonlySet<Mechanism> = new Set(MECHANISMS)
