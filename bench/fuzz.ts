@@ -4,34 +4,15 @@
  *
  * A long run that is interrupted goes on from `results/fuzz/progress.json`.
  */
-import { createHash } from "node:crypto"
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { setFlagsFromString } from "node:v8"
-import { runInNewContext } from "node:vm"
 import type { NodeEngine } from "../layers/node/engine.ts"
 import type { Prepared } from "../src/plan/prepare.ts"
 import { OnLanes, openLanes } from "../test/support/differential-lanes.ts"
 import { addCounts, compareSeed, type Counts, type Mode, noCounts } from "./fuzz/campaign.ts"
+import { campaignVersion, collectGarbage, firstSeed, joinedRanges, knownRanges, type SeedRange } from "./fuzz/ranges.ts"
 import { check, type Instrument } from "./lib/instrument.ts"
-import { root, sourceHashes } from "./lib/sources.ts"
-
-/**
- * Seeds that were compared in one way with one version of the compiler.
- *
- * @category models
- * @since 0.1.0
- */
-export interface SeedRange {
-  readonly mode: Mode | "lanes"
-  readonly from: number
-  /** The last one, included. */
-  readonly to: number
-  /** sha256 over the sources of generator, analysis, plan, transforms and lanes: another one makes other modules. */
-  readonly sources: string
-  readonly counts: Counts
-  readonly failures: ReadonlyArray<string>
-}
+import { root } from "./lib/sources.ts"
 
 /**
  * Raw samples of the campaign.
@@ -43,18 +24,14 @@ export interface FuzzSamples {
   readonly ranges: ReadonlyArray<SeedRange>
 }
 
+/** Chunks in a chosen way on one thread, or on real lanes. */
+type Way = Mode | "lanes"
+
 const folder = join(root, "results", "fuzz")
 const progressFile = join(folder, "progress.json")
 
-/** One hash over the generator and everything that preparing and dispatching reach. */
-const sourcesVersion = (): string => {
-  const entries = ["src/plan/prepare.ts", "src/lane/attachment.ts", "src/lane/runner.ts", "bench/fuzz/campaign.ts"]
-  const hashes = Object.assign({}, ...entries.map((file) => sourceHashes(join(root, file)))) as Record<string, string>
-  return createHash("sha256").update(JSON.stringify(Object.entries(hashes).sort())).digest("hex")
-}
-
 /** Seeds of a long and of a quick run; a test compares the first 500 each time. */
-const SEEDS: Readonly<Record<"long" | "quick", Readonly<Record<SeedRange["mode"], number>>>> = {
+const SEEDS: Readonly<Record<"long" | "quick", Readonly<Record<Way, number>>>> = {
   long: { order: 5_000, abort: 1_000, refuse: 500, lanes: 1_000 },
   quick: { order: 400, abort: 100, refuse: 50, lanes: 100 }
 }
@@ -62,62 +39,10 @@ const SEEDS: Readonly<Record<"long" | "quick", Readonly<Record<SeedRange["mode"]
 /** Seeds between two notes of how far the run has come. */
 const STRIDE = 100
 
-const known = (file: string): ReadonlyArray<SeedRange> => {
-  if (!existsSync(file)) return []
-  const content = JSON.parse(readFileSync(file, "utf8")) as { readonly samples?: FuzzSamples } & Partial<FuzzSamples>
-  // What differed has been mended since, or is compared again.
-  return ((content.samples ?? content).ranges ?? []).filter(({ failures }) => failures.length === 0)
-}
-
-/** The first seed that was not compared in a way. */
-const firstSeed = (ranges: ReadonlyArray<SeedRange>, mode: SeedRange["mode"]): number => {
-  let seed = 1
-  for (let moved = true; moved;) {
-    moved = false
-    for (const { from, mode: own, to } of ranges) {
-      if (own !== mode || from > seed || to < seed) continue
-      seed = to + 1
-      moved = true
-    }
-  }
-  return seed
-}
-
-/** Ranges one behind the other with the same compiler as one. */
-const joined = (ranges: ReadonlyArray<SeedRange>): ReadonlyArray<SeedRange> => {
-  const result: Array<SeedRange> = []
-  for (const range of ranges) {
-    const at = result.findIndex((one) =>
-      one.mode === range.mode && one.sources === range.sources && one.to + 1 === range.from
-    )
-    if (at < 0) result.push(range)
-    else {
-      const one = result[at]
-      result[at] = {
-        ...one,
-        to: range.to,
-        counts: addCounts(one.counts, range.counts),
-        failures: [...one.failures, ...range.failures]
-      }
-    }
-  }
-  return result
-}
-
-/** Collects garbage: a process can map a limited number of memories, and those of compared instances go with them. */
-const collect = async (): Promise<void> => {
-  setFlagsFromString("--expose-gc")
-  const gc = runInNewContext("gc") as () => void
-  gc()
-  await new Promise((resolve) => setImmediate(resolve))
-  gc()
-  await new Promise((resolve) => setImmediate(resolve))
-}
-
 type Compare = (seed: number) => { readonly counts: Counts; readonly failures: ReadonlyArray<string> }
 
 const compareRange = (
-  mode: SeedRange["mode"],
+  mode: Way,
   from: number,
   to: number,
   sources: string,
@@ -141,12 +66,14 @@ const compareRange = (
 export const instrument: Instrument<FuzzSamples> = {
   claim: "generated functions leave the same bytes, globals, results and traps behind, apart and in any order",
   measure: async ({ quick }) => {
-    const sources = sourcesVersion()
+    const sources = campaignVersion("bench/fuzz/campaign.ts")
     const lanes = await openLanes()
-    let ranges = joined(existsSync(progressFile) ? known(progressFile) : known(join(folder, "samples.json")))
+    let ranges = joinedRanges(
+      existsSync(progressFile) ? knownRanges(progressFile) : knownRanges(join(folder, "samples.json"))
+    )
     try {
       for (const [name, seeds] of Object.entries(SEEDS[quick ? "quick" : "long"])) {
-        const mode = name as SeedRange["mode"]
+        const mode = name as Way
         if (mode === "lanes" && typeof lanes === "string") continue
         const compare: Compare = mode !== "lanes" ? (seed) => compareSeed(seed, mode) : (seed) => {
           let twin: OnLanes | undefined
@@ -158,8 +85,8 @@ export const instrument: Instrument<FuzzSamples> = {
         const first = firstSeed(ranges, mode)
         for (let from = first; from < first + seeds; from += STRIDE) {
           const to = Math.min(from + STRIDE, first + seeds) - 1
-          ranges = joined([...ranges, compareRange(mode, from, to, sources, compare)])
-          if (mode === "lanes") await collect()
+          ranges = joinedRanges([...ranges, compareRange(mode, from, to, sources, compare)])
+          if (mode === "lanes") await collectGarbage()
           if (quick) continue
           mkdirSync(folder, { recursive: true })
           writeFileSync(progressFile, JSON.stringify({ ranges }))
@@ -172,7 +99,7 @@ export const instrument: Instrument<FuzzSamples> = {
     return { ranges }
   },
   summarise: ({ ranges }) => {
-    const of = (mode: SeedRange["mode"]): Counts =>
+    const of = (mode: Way): Counts =>
       ranges.filter((one) => one.mode === mode).reduce((sum, one) => addCounts(sum, one.counts), noCounts)
     const all = ranges.reduce((sum, one) => addCounts(sum, one.counts), noCounts)
     const order = of("order")

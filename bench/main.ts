@@ -12,7 +12,7 @@
 import { existsSync, readdirSync } from "node:fs"
 import { join, relative } from "node:path"
 import { parseArgs } from "node:util"
-import type { Check, Instrument, Summary } from "./lib/instrument.ts"
+import { type Check, type Instrument, type Summary, Unavailable } from "./lib/instrument.ts"
 import { recordMachine } from "./lib/machine.ts"
 import { regenerate, rounded, writeResult } from "./lib/record.ts"
 import { root, sourceHashes } from "./lib/sources.ts"
@@ -108,7 +108,13 @@ const main = async (): Promise<void> => {
     for (const folder of changed) console.log(`${flags.check ? "differs" : "rewritten"}: ${relative(root, folder)}`)
     if (flags.check && changed.length > 0) process.exitCode = 1
   } else if (name !== undefined && names().includes(name)) {
-    await measure(name, flags)
+    try {
+      await measure(name, flags)
+    } catch (error) {
+      if (!(error instanceof Unavailable)) throw error
+      console.error(`${name}: ${error.message}`)
+      process.exitCode = 1
+    }
   } else {
     console.error(`usage: npm run bench -- NAME [--check] [--quick] [--record] | list | regenerate [--check]`)
     console.error(`instruments: ${names().join(", ")}`)

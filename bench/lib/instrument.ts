@@ -70,3 +70,13 @@ export const check = (
   ...bound,
   met: value >= (bound.atLeast ?? -Infinity) && value <= (bound.atMost ?? Infinity)
 })
+
+/**
+ * What an instrument needs and this machine lacks; said in one line.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class Unavailable extends Error {
+  override readonly name = "Unavailable"
+}
