@@ -60,6 +60,9 @@ const REARM_SLACK = 16
 
 const WASM_PAGE = 65536
 
+/** All that 32 bits address: lengths of it do not fit the page functions, and offsets that wrap meet in it. */
+const WHOLE_SPACE = 2 ** 32
+
 /** One memory, its image and the way back. */
 class MemoryCheckpoint {
   readonly memory: WebAssembly.Memory
@@ -81,12 +84,12 @@ class MemoryCheckpoint {
   ) {
     this.memory = memory
     this.#map = map
-    this.#rung = rung
     this.bytes = memory.buffer.byteLength
+    this.#rung = this.bytes < WHOLE_SPACE || rung === "tracked-kernel" ? rung : "whole"
     this.#image = new WebAssembly.Memory({ initial: this.bytes / WASM_PAGE })
     new Uint8Array(this.#image.buffer).set(new Uint8Array(memory.buffer))
-    if (rung !== "whole") this.#functions = pageFunctions(memory, this.#image, map)
-    if (rung === "tracked-map") new Uint8Array(map!.buffer, 0, this.bytes / RESET_PAGE).fill(0)
+    if (this.#rung !== "whole") this.#functions = pageFunctions(memory, this.#image, map)
+    if (this.#rung === "tracked-map") new Uint8Array(map!.buffer, 0, this.bytes / RESET_PAGE).fill(0)
     if (rung === "tracked-kernel") {
       this.#tracker = makeTracker!(memory)
       this.#tracker.arm()

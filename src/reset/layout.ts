@@ -16,12 +16,13 @@ import { hiddenPrefix } from "../plan/hidden.ts"
 export const RESET_PAGE = 4096
 
 /**
- * Most bytes that a store writes behind its first one. A store that begins in a page may reach so far into the next.
+ * Bytes on either side of a marked page that a reset puts back as well. A store that begins in a page may reach into the
+ * next one, and stores next to one that was marked need no mark of their own.
  *
  * @category constants
  * @since 0.1.0
  */
-export const STORE_REACH = 15
+export const MARK_REACH = 256
 
 /**
  * Name of the hidden export of memory `index`.

@@ -14,7 +14,7 @@
  * @since 0.1.0
  */
 import { ByteWriter } from "../binary/writer.ts"
-import { RESET_PAGE, STORE_REACH } from "./layout.ts"
+import { MARK_REACH, RESET_PAGE } from "./layout.ts"
 
 /**
  * The module's functions. Addresses and lengths are bytes; a page is {@link RESET_PAGE} of them.
@@ -99,11 +99,11 @@ const compareBody = (): Uint8Array => {
   return get(out, count).u8(END).finish()
 }
 
-/** Looks at the map in words of eight pages; a marked page is copied with what a store can reach behind it. */
+/** Looks at the map in words of eight pages; a marked page is copied with what lies around it, as far as there is. */
 const sweepBody = (): Uint8Array => {
-  const [bytes, word, index, last, count] = [0, 1, 2, 3, 4]
+  const [bytes, word, index, last, count, from, to] = [0, 1, 2, 3, 4, 5, 6]
   const pageShift = Math.log2(RESET_PAGE)
-  const out = new ByteWriter(256).u8(1).u32(4).u8(I32)
+  const out = new ByteWriter(256).u8(1).u32(6).u8(I32)
   out.u8(0x02).u8(EMPTY).u8(0x03).u8(EMPTY)
   get(out, word)
   constant(get(out, bytes), pageShift).u8(0x76).u8(0x4f).u8(0x0d).u32(1)
@@ -113,14 +113,16 @@ const sweepBody = (): Uint8Array => {
   set(constant(get(out, word), 8).u8(0x6a), last)
   out.u8(0x03).u8(EMPTY)
   get(out, index).u8(0x2d).memarg(0, 0, MAP).u8(0x04).u8(EMPTY)
-  for (let operand = 0; operand < 2; operand++) constant(get(out, index), pageShift).u8(0x74)
-  // The rest of the memory, or the page and the reach of a store.
-  constant(out, RESET_PAGE + STORE_REACH)
-  constant(get(get(out, bytes), index), pageShift).u8(0x74).u8(0x6b)
-  constant(out, RESET_PAGE + STORE_REACH)
-  constant(get(get(out, bytes), index), pageShift).u8(0x74).u8(0x6b)
-  out.u8(0x49).u8(0x1b) // i32.lt_u of the constant and the rest: select the smaller one
-  copyFromImage(out)
+  // from = index == 0 ? 0 : page - reach
+  constant(out, 0)
+  constant(constant(get(out, index), pageShift).u8(0x74), MARK_REACH).u8(0x6b)
+  set(get(out, index).u8(0x45).u8(0x1b), from)
+  // to = min(page + 4096 + reach, bytes), as unsigned numbers
+  constant(constant(get(out, index), pageShift).u8(0x74), RESET_PAGE + MARK_REACH).u8(0x6a).u8(0x22).u32(to)
+  get(out, bytes)
+  set(get(get(out, to), bytes).u8(0x49).u8(0x1b), to)
+  get(get(out, from), from)
+  copyFromImage(get(get(out, to), from).u8(0x6b))
   add(out, count, 1)
   out.u8(END)
   add(out, index, 1)

@@ -7,7 +7,7 @@
  *            (export "\00folio:reset:memory:0" (memory 0)) (export "\00folio:reset:global:0" (global $sp)))
  * ```
  *
- * With `storeMap` each memory also gets a map with a byte for each of its pages, and every store marks its page there
+ * With `storeMap` each memory also gets a map with a byte for each of its pages, and stores mark their pages there
  * (`instrument.ts`).
  *
  * @since 0.1.0
@@ -50,7 +50,7 @@ export type Resettable =
  * @since 0.1.0
  */
 export interface ResettableOptions {
-  /** Let every store mark its page. Needs an engine with several memories a module. */
+  /** Let stores mark their pages. Needs an engine with several memories a module. */
   readonly storeMap: boolean
 }
 
@@ -131,10 +131,13 @@ export const resettable = (bytes: Uint8Array, { storeMap }: ResettableOptions): 
   const mapped = storeMap && m.memories.length > 0 ? storeMaps(m) : undefined
   const marks: Marks = { drops: drops ? m.globals.length : undefined, maps: mapped?.maps ?? [] }
   const bodies = new Map<number, Uint8Array>()
+  const unlikely = new Map<number, ReadonlyArray<number>>()
   if (drops || mapped !== undefined) {
     for (let index = m.importedFunctions; index < m.functions.length; index++) {
       const body = instrumentBody(m, index, marks)
-      if (body !== undefined) bodies.set(index, body)
+      if (body === undefined) continue
+      bodies.set(index, body.bytes)
+      if (body.unlikely.length > 0) unlikely.set(index, body.unlikely)
     }
   }
   const globals = m.globals.flatMap(({ mutable, valueType }, index) =>
@@ -154,7 +157,8 @@ export const resettable = (bytes: Uint8Array, { storeMap }: ResettableOptions): 
       ...mapped?.edits,
       ...(drops ? { globals: [{ valueType: "i32", mutable: true, init: 0 }] } : {}),
       exports,
-      bodies
+      bodies,
+      unlikely
     }),
     layout: {
       memories: m.memories.map((_, index) => ({

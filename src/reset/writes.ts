@@ -51,6 +51,22 @@ const writes: ReadonlyMap<number, ReadonlyArray<NumberType>> = /* @__PURE__ */ n
 export const writeOperands = (opcode: number): ReadonlyArray<NumberType> | undefined => writes.get(opcode)
 
 /**
+ * Most bytes that such an instruction writes, its first one counted.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
+export const WRITE_BYTES = 16
+
+/**
+ * Whether such an instruction leaves what was there on the stack: read-modify-write and compare-exchange.
+ *
+ * @category metadata
+ * @since 0.1.0
+ */
+export const leavesValue = (opcode: number): boolean => opcode >= 0xfe01e && opcode <= 0xfe04e
+
+/**
  * Whether an instruction writes a range: address, second operand and length on the stack, all of them `i32`.
  *
  * @category metadata
