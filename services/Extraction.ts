@@ -82,7 +82,7 @@ export interface Inspection {
   readonly bytes: number | undefined
   /** Why nothing runs apart; undefined when something can. */
   readonly nativeReason: string | undefined
-  /** False when a budget ended the analysis before all functions were seen. */
+  /** False when a budget ended the analysis before all loops were seen. */
   readonly complete: boolean
   /** Functions that have loops or are exported, in the module's order. */
   readonly functions: ReadonlyArray<FunctionInspection>

@@ -20,8 +20,8 @@ import { readSource, sourceName } from "./source.ts"
 export interface ExtractionHost {
   /** Reads the bytes at a path or URL. */
   readonly load: (place: URL | string, name: string) => Effect.Effect<Uint8Array<ArrayBuffer>, ModuleInvalid>
-  /** How the analysis is bounded. */
-  readonly prepare?: PrepareOptions | undefined
+  /** How one analysis is bounded, from the moment of the call on. */
+  readonly prepare?: (() => PrepareOptions) | undefined
 }
 
 interface Analysed {
@@ -99,9 +99,9 @@ export const makeExtraction = (host: ExtractionHost): ExtractionShape => ({
       const name = label ?? sourceName(read)
       switch (read.kind) {
         case "bytes":
-          return extractBytes(name, read.bytes, host.prepare)
+          return extractBytes(name, read.bytes, host.prepare?.())
         case "place":
-          return Effect.flatMap(host.load(read.place, name), (bytes) => extractBytes(name, bytes, host.prepare))
+          return Effect.flatMap(host.load(read.place, name), (bytes) => extractBytes(name, bytes, host.prepare?.()))
         case "module":
           return Effect.succeed({
             name,

@@ -29,7 +29,7 @@ const REMEDIES: Readonly<Record<ReasonCode, string>> = {
   "no-stores": "Nothing to do: the loop leaves nothing that lanes could work out apart.",
   "too-many-groups": "Split the loop: it works on more arrays than one guard can tell apart.",
   "too-large": "Split the loop or its function.",
-  budget: "Give the analysis more time (`FOLIO_PREPARE=wait`, or run it once so that the cache knows it).",
+  budget: "Give the analysis more (`folio prepare` with a larger `--budget-ms`), or split the loop.",
   "loop-parameters": "Build without multi-value block parameters.",
   "no-memory": "Nothing to do: the module has no memory to work on.",
   memory64: "Build for 32-bit memory.",

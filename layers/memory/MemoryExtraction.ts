@@ -15,7 +15,7 @@ import { makeExtraction } from "../core/CoreExtraction.ts"
  * @category layers
  * @since 0.1.0
  */
-export const layer = (prepare?: PrepareOptions): Layer.Layer<Extraction> =>
+export const layer = (prepare: PrepareOptions = {}): Layer.Layer<Extraction> =>
   Layer.succeed(
     Extraction,
     makeExtraction({
@@ -25,6 +25,6 @@ export const layer = (prepare?: PrepareOptions): Layer.Layer<Extraction> =>
           reason: "unsupported",
           detail: `${place} is a place, and no files are read here`
         }),
-      prepare
+      prepare: () => prepare
     })
   )

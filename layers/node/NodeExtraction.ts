@@ -10,6 +10,7 @@ import { ModuleInvalid } from "../../services/Errors.ts"
 import { Extraction } from "../../services/Extraction.ts"
 import type { PrepareOptions } from "../../src/plan/prepare.ts"
 import { makeExtraction } from "../core/CoreExtraction.ts"
+import { measured } from "./measured.ts"
 
 const messageOf = (cause: unknown): string => cause instanceof Error ? cause.message : String(cause)
 
@@ -37,5 +38,5 @@ const load = (where: URL | string, name: string): Effect.Effect<Uint8Array<Array
  * @category layers
  * @since 0.1.0
  */
-export const layer = (prepare?: PrepareOptions): Layer.Layer<Extraction> =>
-  Layer.succeed(Extraction, makeExtraction({ load, prepare }))
+export const layer = (prepare: PrepareOptions = {}): Layer.Layer<Extraction> =>
+  Layer.succeed(Extraction, makeExtraction({ load, prepare: () => ({ ...prepare, ...measured(prepare) }) }))

@@ -59,6 +59,8 @@ export const NodeFolioOptions = Schema.Struct({
   startTimeoutMs: Schema.optionalWith(Schema.Positive, { default: () => 5_000 }),
   /** Milliseconds that the analysis of a module may take; what it has not seen by then stays serial. Default: no limit. */
   prepareBudgetMs: Schema.optional(Schema.Positive),
+  /** MiB that the analysis of a module may hold; what it has not seen by then stays serial. Default: no limit. */
+  prepareBudgetMib: Schema.optional(Schema.Positive),
   /** Limits of what is held at a time. */
   limits: Schema.optionalWith(CreditLimits, { default: () => Schema.decodeSync(CreditLimits)({}) })
 })
@@ -70,10 +72,13 @@ export const NodeFolioOptions = Schema.Struct({
 export type NodeFolioOptions = typeof NodeFolioOptions.Encoded
 
 const layerDecoded = (options: typeof NodeFolioOptions.Type): Layer.Layer<Folio> => {
-  const { limits, minimumWorkNs, oversubscribe, prepareBudgetMs, sharedFixed, sharedGiven, startTimeoutMs, workers } =
-    options
-  const budget = prepareBudgetMs === undefined ? {} : { budgetMs: prepareBudgetMs, now: () => performance.now() }
-  const prepare = { ...budget, sharedFixed }
+  const { limits, minimumWorkNs, oversubscribe, sharedFixed, sharedGiven, startTimeoutMs, workers } = options
+  const { prepareBudgetMib, prepareBudgetMs } = options
+  const prepare = {
+    ...prepareBudgetMs === undefined ? {} : { budgetMs: prepareBudgetMs },
+    ...prepareBudgetMib === undefined ? {} : { budgetBytes: prepareBudgetMib * 1024 ** 2 },
+    sharedFixed
+  }
   return layerFolio.pipe(
     Layer.provide([
       layerArena,
@@ -112,7 +117,8 @@ const fromEnv: Config.Config<NodeFolioOptions> = Config.all({
   workers: whole("FOLIO_WORKERS", 1, 32),
   minimumWorkNs: whole("FOLIO_MINIMUM_WORK_NS", 0, 1e12),
   startTimeoutMs: whole("FOLIO_START_TIMEOUT_MS", 1, 3_600_000),
-  prepareBudgetMs: whole("FOLIO_PREPARE_BUDGET_MS", 1, 3_600_000)
+  prepareBudgetMs: whole("FOLIO_PREPARE_BUDGET_MS", 1, 3_600_000),
+  prepareBudgetMib: whole("FOLIO_PREPARE_BUDGET_MIB", 64, 65_536)
 }).pipe(
   Config.map((given): NodeFolioOptions =>
     Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
@@ -131,7 +137,7 @@ export const layerConfig = (
 
 /**
  * Folio with options from the environment: `FOLIO_WORKERS`, `FOLIO_MINIMUM_WORK_NS`, `FOLIO_START_TIMEOUT_MS`,
- * `FOLIO_PREPARE_BUDGET_MS`.
+ * `FOLIO_PREPARE_BUDGET_MS`, `FOLIO_PREPARE_BUDGET_MIB`.
  *
  * @category layers
  * @since 0.1.0

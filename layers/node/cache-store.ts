@@ -51,6 +51,22 @@ export const storeEntry = (
 }
 
 /**
+ * Why nothing can be written into a directory; `undefined`: it can be. Makes the directory where it is missing.
+ *
+ * @category queries
+ * @since 0.1.0
+ */
+export const writeRefusal = (directory: string): string | undefined => {
+  try {
+    Fs.mkdirSync(directory, { recursive: true, mode: 0o700 })
+    Fs.accessSync(directory, Fs.constants.W_OK)
+    return undefined
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
+}
+
+/**
  * Removes what was not used for longest until the rest is well within the bounds, and what somebody left unfinished.
  *
  * @category writing

@@ -19,6 +19,14 @@ const Fs = process.getBuiltinModule("node:fs")
 const Os = process.getBuiltinModule("node:os")
 const Path = process.getBuiltinModule("node:path")
 
+/**
+ * How much a cache holds where nothing else is asked for: 256 MiB in 4,096 entries.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
+export const CACHE_LIMITS: Store.StoreLimits = { bytes: 256 * 1024 * 1024, entries: 4096 }
+
 /** Bytes up to which a fingerprint is over the whole module. */
 const sampledFrom = 8192
 const sampleBytes = 128
@@ -45,9 +53,9 @@ export type Lookup =
 export interface CacheOptions {
   readonly build: string
   readonly rung: string
-  /** Bytes of all entries (256 MiB). */
+  /** Bytes of all entries; default: {@link CACHE_LIMITS}. */
   readonly maximumBytes?: number
-  /** Number of entries (4,096). */
+  /** Number of entries; default: {@link CACHE_LIMITS}. */
   readonly maximumEntries?: number
 }
 
@@ -70,6 +78,14 @@ export const cacheDirectory = (
   const home = Os.homedir()
   return home === "" ? undefined : Path.join(home, ".cache", "folio")
 }
+
+/**
+ * Where the entries of a cache lie.
+ *
+ * @category locations
+ * @since 0.1.0
+ */
+export const entriesIn = (directory: string): string => Path.join(directory, "v1")
 
 /** Folders whose code decides what a patch holds. */
 const compiler = ["src/binary", "src/analysis", "src/transform", "src/plan", "layers/node"]
@@ -137,9 +153,9 @@ export class PatchCache {
   #reason: string | undefined
 
   constructor(directory: string, { build, maximumBytes, maximumEntries, rung }: CacheOptions) {
-    this.#directory = Path.join(directory, "v1")
+    this.#directory = entriesIn(directory)
     this.#suffix = [build, process.versions.v8, rung].map((part) => part.replace(/[^\w.+-]/g, "_")).join("-")
-    this.#limits = { bytes: maximumBytes ?? 256 * 1024 * 1024, entries: maximumEntries ?? 4096 }
+    this.#limits = { bytes: maximumBytes ?? CACHE_LIMITS.bytes, entries: maximumEntries ?? CACHE_LIMITS.entries }
   }
 
   /** Why the directory could not be used last; `undefined` while nothing was refused. */

@@ -3,7 +3,7 @@
  *
  * ```text
  * bytes ── known in this thread? ── in the cache? ── FOLIO_PREPARE
- *              │                        │               ├ wait        analyse all of it, keep it
+ *              │                        │               ├ wait        analyse it, keep what was found
  *              │                        │               ├ background  analyse within the budget, keep it;
  *              │                        │               │             beyond that: native now, a thread fills the cache
  *              │                        │               └ off         native
@@ -17,7 +17,8 @@
  */
 import type { prepare as Prepare } from "../../src/plan/prepare.ts"
 import { Binder, type BinderEngine } from "./binder.ts"
-import { buildIdentity, cacheDirectory, fingerprint, PatchCache } from "./cache.ts"
+import type * as CacheStore from "./cache-store.ts"
+import { buildIdentity, cacheDirectory, entriesIn, fingerprint, PatchCache } from "./cache.ts"
 import { makeDecisions, type Substitution } from "./decisions.ts"
 import { type CacheEntry, hash128, identityIn, patchedModule, sameBytes } from "./entry.ts"
 import type { Decisions } from "./intercept.ts"
@@ -153,7 +154,7 @@ export class DropIn implements Substitution {
     return {
       build: this.#build,
       rung: this.#options.rung,
-      cache: { directory: this.#directory, reason: this.#cache?.reason },
+      cache: { directory: this.#directory, reason: this.#queue?.refused ?? this.#cache?.reason },
       modules,
       overflow: this.#overflow,
       engine: engine.counts
@@ -183,9 +184,9 @@ export class DropIn implements Substitution {
     return module ?? patchedModule(bytes, patch)
   }
 
-  /** What the analysis finds, where it may take as long as it takes. */
+  /** What the analysis finds, if it may begin and ends in time. */
   #analyse(known: Known, bytes: Uint8Array, later: boolean): CacheEntry | undefined {
-    const { prepare } = this.#options.settings
+    const { budget, prepare } = this.#options.settings
     if (prepare === "off") {
       known.record.reason = "it is not in the cache, and FOLIO_PREPARE=off"
       return undefined
@@ -197,10 +198,10 @@ export class DropIn implements Substitution {
     }
     const { nativeEntry, prepareModule } = requireModule<typeof Preparing>("./preparation")
     this.#prepare ??= this.#options.compiler()
-    const budget = waits ? {} : { budgetMs }
+    const limits = waits ? budget : { budgetMs, allOrNothing: true }
     try {
-      const { complete, entry } = prepareModule(bytes, { build: this.#build, prepare: this.#prepare, ...budget })
-      if (complete) {
+      const { complete, entry } = prepareModule(bytes, { build: this.#build, prepare: this.#prepare, ...limits })
+      if (complete || waits) {
         this.#cache?.store(bytes, entry)
         return entry
       }
@@ -220,11 +221,20 @@ export class DropIn implements Substitution {
         `its analysis takes more than ${budgetMs} ms and there is no cache to keep it for the next start`
       return
     }
+    const { writeRefusal } = requireModule<typeof CacheStore>("./cache-store")
+    const refusal = writeRefusal(entriesIn(this.#directory))
+    if (refusal !== undefined) {
+      known.record.reason =
+        `its analysis takes more than ${budgetMs} ms and the cache cannot keep it for the next start: ${refusal}`
+      return
+    }
     const { PreparationQueue } = requireModule<typeof Queue>("./preparation-queue")
     this.#queue ??= new PreparationQueue({
       directory: this.#directory,
       build: this.#build,
-      rung: this.#options.rung
+      rung: this.#options.rung,
+      budget: this.#options.settings.budget,
+      progressMs: undefined
     })
     if (this.#queue.add(bytes)) {
       known.record.state = "pending"

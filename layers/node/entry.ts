@@ -127,7 +127,7 @@ export const hexadecimal = (bytes: Uint8Array): string =>
  * @since 0.1.0
  */
 export const sameBytes = (left: Uint8Array, right: Uint8Array): boolean =>
-  left.length === right.length && left.every((byte, index) => byte === right[index])
+  left.length === right.length && Buffer.compare(left, right) === 0
 
 /**
  * Joins arrays of bytes so that {@link splitBlobs} finds them again.
@@ -222,6 +222,20 @@ export const encodeEntry = (module: Uint8Array, { patch, summary }: CacheEntry):
 }
 
 /**
+ * The parts of an entry's body. Throws where it is not exactly what {@link encodeEntry} wrote.
+ *
+ * @category entries
+ * @since 0.1.0
+ */
+export const entryParts = (entry: Uint8Array): ReadonlyArray<Uint8Array> => {
+  const head = 4 + hashBytes
+  if (entry.length < head || viewOf(entry).getUint32(0, true) !== magic) throw new RangeError("it is not an entry")
+  const body = entry.subarray(head)
+  if (!sameBytes(hash128(body), entry.subarray(4, head))) throw new RangeError("its hash differs")
+  return splitBlobs(body)
+}
+
+/**
  * Reads an entry. `undefined`: it is that of another module. Throws where it is not exactly what {@link encodeEntry}
  * wrote.
  *
@@ -229,11 +243,7 @@ export const encodeEntry = (module: Uint8Array, { patch, summary }: CacheEntry):
  * @since 0.1.0
  */
 export const decodeEntry = (entry: Uint8Array, module: Uint8Array): CacheEntry | undefined => {
-  const head = 4 + hashBytes
-  if (entry.length < head || viewOf(entry).getUint32(0, true) !== magic) throw new RangeError("it is not an entry")
-  const body = entry.subarray(head)
-  if (!sameBytes(hash128(body), entry.subarray(4, head))) throw new RangeError("its hash differs")
-  const [of, summaryBlob, length, patch, bundle] = splitBlobs(body)
+  const [of, summaryBlob, length, patch, bundle] = entryParts(entry)
   if (viewOf(of).getUint32(0, true) !== module.length) return undefined
   const summary = new TextDecoder().decode(summaryBlob)
   if (bundle === undefined) return { summary, patch: undefined }

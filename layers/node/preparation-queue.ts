@@ -3,27 +3,12 @@
  *
  * @since 0.1.0
  */
-import { MessageChannel, Worker } from "node:worker_threads"
-import type { PreparationData } from "./preparation-worker.ts"
-import { moduleUrl } from "./require.ts"
+import { type MessagePort, receiveMessageOnPort, type Worker } from "node:worker_threads"
+import { startPreparation } from "./preparation-thread.ts"
+import type { PreparationMessage, PreparationTarget } from "./preparation-worker.ts"
 
 /** Bytes of modules that may wait; beyond that the next start has another try. */
 const maximumBytes = 128 * 1024 * 1024
-
-/** Megabytes of the thread's heap. A module that needs more is given up, not the process. */
-const heapMegabytes = 2048
-
-/**
- * What the thread needs to know.
- *
- * @category models
- * @since 0.1.0
- */
-export interface QueueOptions {
-  readonly directory: string
-  readonly build: string
-  readonly rung: string
-}
 
 /**
  * A queue with one thread, started when there is something to do and ended when there is nothing. It never keeps the
@@ -33,13 +18,21 @@ export interface QueueOptions {
  * @since 0.1.0
  */
 export class PreparationQueue {
-  readonly #options: QueueOptions
+  readonly #target: PreparationTarget
   #waiting: Array<Uint8Array<ArrayBuffer>> = []
   #bytes = 0
   #worker: Worker | undefined
+  #port: MessagePort | undefined
+  #refused: string | undefined
 
-  constructor(options: QueueOptions) {
-    this.#options = options
+  constructor(target: PreparationTarget) {
+    this.#target = target
+  }
+
+  /** What the cache refused last; `undefined`: nothing. */
+  get refused(): string | undefined {
+    this.#listen()
+    return this.#refused
   }
 
   /** Takes a copy of a module's bytes; false where there is no room. */
@@ -51,25 +44,20 @@ export class PreparationQueue {
     return true
   }
 
+  /** Reads what the thread has said. Only asked for it, since nobody waits: a listener would keep the process alive. */
+  #listen(): void {
+    if (this.#port === undefined) return
+    for (let next = receiveMessageOnPort(this.#port); next !== undefined; next = receiveMessageOnPort(this.#port)) {
+      const message = next.message as PreparationMessage
+      if (message._tag === "done") this.#refused = message.refused ?? this.#refused
+    }
+  }
+
   #start(): void {
-    const { port1, port2 } = new MessageChannel()
-    const data: PreparationData = { port: port2, ...this.#options }
-    for (const bytes of this.#waiting.splice(0)) port1.postMessage(bytes, [bytes.buffer])
-    port1.unref()
-    const worker = new Worker(moduleUrl("./preparation-worker"), {
-      name: "folio-preparation",
-      workerData: data,
-      transferList: [port2],
-      // Nothing is preloaded into it, and its output is not connected to the program's.
-      argv: [],
-      execArgv: [],
-      env: {},
-      stdout: true,
-      stderr: true,
-      resourceLimits: { maxOldGenerationSizeMb: heapMegabytes }
-    })
+    const { port, worker } = startPreparation(this.#waiting.splice(0), this.#target)
     const ended = (): void => {
       if (this.#worker !== worker) return
+      this.#listen()
       this.#worker = undefined
       this.#bytes = this.#waiting.reduce((sum, { length }) => sum + length, 0)
       if (this.#waiting.length > 0) this.#start()
@@ -79,5 +67,6 @@ export class PreparationQueue {
     worker.on("exit", ended)
     worker.unref()
     this.#worker = worker
+    this.#port = port
   }
 }

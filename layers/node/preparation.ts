@@ -4,12 +4,12 @@
  *
  * @since 0.1.0
  */
-import type { prepare as Prepare } from "../../src/plan/prepare.ts"
+import type { prepare as Prepare, PrepareOptions } from "../../src/plan/prepare.ts"
 import type { Plan } from "../../src/plan/types.ts"
 import { applyPatch, type CacheEntry, encodeBundle, hash128, identityIn, sameBytes } from "./entry.ts"
 import { withIdentity } from "./identity.ts"
-import { clock } from "./original.ts"
-import { original } from "./original.ts"
+import { measured } from "./measured.ts"
+import { clock, original } from "./original.ts"
 import { makePatch } from "./patch.ts"
 
 /**
@@ -26,6 +26,8 @@ export interface PreparationSummary {
   readonly reasons: Readonly<Record<string, number>>
   /** Why the whole module is native; `undefined` where only its loops decide. */
   readonly refusal: string | undefined
+  /** False where a budget ended the analysis before all loops were seen. */
+  readonly complete: boolean
   /** Milliseconds that the analysis and the emission took. */
   readonly milliseconds: number
 }
@@ -37,7 +39,7 @@ export interface PreparationSummary {
  * @since 0.1.0
  */
 export interface Preparation {
-  /** False where the budget ended first; then there is nothing to keep and nothing to run. */
+  /** False where a budget ended the analysis; the entry has what was seen by then, or nothing with `allOrNothing`. */
   readonly complete: boolean
   readonly entry: CacheEntry
 }
@@ -48,12 +50,12 @@ export interface Preparation {
  * @category models
  * @since 0.1.0
  */
-export interface PreparationOptions {
+export interface PreparationOptions
+  extends Pick<PrepareOptions, "budgetMs" | "budgetBytes" | "allOrNothing" | "progress">
+{
   readonly build: string
   /** The compiler: {@link Prepare}. */
   readonly prepare: typeof Prepare
-  /** Milliseconds; without it the analysis sees everything. */
-  readonly budgetMs?: number
 }
 
 /** Counts of a plan. */
@@ -67,8 +69,9 @@ const summarise = (plan: Plan, refusal: string | undefined, milliseconds: number
       reasons[code] = (reasons[code] ?? 0) + 1
     }
   }
-  const { functions, loops } = plan
-  return { functions, planned, refused: loops.length - planned, reasons, refusal, milliseconds: round(milliseconds) }
+  const { complete, functions, loops } = plan
+  const refused = loops.length - planned
+  return { functions, planned, refused, reasons, refusal, complete, milliseconds: round(milliseconds) }
 }
 
 const round = (milliseconds: number): number => Math.round(milliseconds * 100) / 100
@@ -86,10 +89,23 @@ export const nativeEntry = (refusal: string): CacheEntry => {
     refused: 0,
     reasons: {},
     refusal,
+    complete: true,
     milliseconds: 0
   }
   return { summary: JSON.stringify(summary), patch: undefined }
 }
+
+/**
+ * Milliseconds for each MiB of a module that go by behind the analysis: emission, difference, hashes and the engine's
+ * judgement. On a 2-core machine of today 25 MiB took 0.35 s of processor time; here is room for a busy one.
+ */
+const emissionMsPerMib = 30
+
+/** What is left of the time for the analysis, half of it at least. */
+const analysisMs = (bytes: number, { allOrNothing, budgetMs }: PreparationOptions) =>
+  budgetMs === undefined || allOrNothing === true
+    ? budgetMs
+    : Math.max(budgetMs / 2, budgetMs - bytes / 1024 ** 2 * emissionMsPerMib)
 
 /**
  * Prepares a module. What the engine accepts of the original it must accept of the patched module too, or the module
@@ -98,15 +114,17 @@ export const nativeEntry = (refusal: string): CacheEntry => {
  * @category preparing
  * @since 0.1.0
  */
-export const prepareModule = (bytes: Uint8Array, { budgetMs, build, prepare }: PreparationOptions): Preparation => {
-  const now = (): number => clock.now()
+export const prepareModule = (bytes: Uint8Array, options: PreparationOptions): Preparation => {
+  const { allOrNothing = false, budgetBytes, build, prepare, progress = () => {} } = options
+  const { now } = clock
   const start = now()
-  const { chunks, guard, guest, plan } = prepare(bytes, budgetMs === undefined ? {} : { budgetMs, now })
+  const limits = measured({ budgetBytes, budgetMs: analysisMs(bytes.length, options) })
+  const { chunks, guard, guest, plan } = prepare(bytes, { ...limits, allOrNothing, progress })
   const native = (refusal: string | undefined): Preparation => ({
     complete: plan.complete,
     entry: { summary: JSON.stringify(summarise(plan, refusal, now() - start)), patch: undefined }
   })
-  if (guest === undefined || guard === undefined || !plan.complete) return native(plan.refusal?.detail)
+  if (guest === undefined || guard === undefined) return native(plan.refusal?.detail)
 
   const hash = hash128(bytes)
   const identity = identityIn(hash)
@@ -118,7 +136,7 @@ export const prepareModule = (bytes: Uint8Array, { budgetMs, build, prepare }: P
   if (!sameBytes(again, module)) return native("the patch does not make the patched module")
   const bundle = encodeBundle({ build, identity, plan, guard, chunks })
   return {
-    complete: true,
+    complete: plan.complete,
     entry: {
       summary: JSON.stringify(summarise(plan, undefined, now() - start)),
       patch: { hash, patch, length: module.length, bundle }

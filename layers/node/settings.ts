@@ -6,6 +6,8 @@
  * | `FOLIO_WORKERS` | threads that work, the program's own counted: 1 to 32 | as many as the machine grants |
  * | `FOLIO_REPORT` | a file for the report as JSON (`%p` is the process id), or `-` for text on stderr | no report |
  * | `FOLIO_PREPARE` | `wait`, `background`, `off`: what happens to a module that is not in the cache | `background` |
+ * | `FOLIO_PREPARE_BUDGET_MS` | milliseconds that the analysis of one module may take: 1 to 3,600,000 | 60,000 |
+ * | `FOLIO_PREPARE_BUDGET_MIB` | MiB that it may hold: 64 to 65,536 | 1,536 |
  * | `FOLIO_CACHE` | a directory, or `off` | `$XDG_CACHE_HOME/folio`, or `~/.cache/folio` |
  * | `FOLIO_OFF` | `1`: the program runs as if Folio were not there | `0` |
  *
@@ -18,7 +20,7 @@
 /**
  * What happens to a module that the cache does not know.
  *
- * - `wait`: it is analysed completely before it is compiled
+ * - `wait`: it is analysed before it is compiled, as far as the budget of a preparation reaches
  * - `background`: it is analysed at once as far as a budget of a few milliseconds reaches; beyond that it runs natively
  *   and a thread of low priority fills the cache for the next start
  * - `off`: it runs natively
@@ -41,9 +43,34 @@ export interface Settings {
   /** Where the report goes: `-` is stderr; `undefined`: nowhere. */
   readonly report: string | undefined
   readonly prepare: Preparing
+  /** What one preparation may take: milliseconds and bytes. */
+  readonly budget: PreparationBudget
   /** A directory, `off`, or `undefined` for the usual place. */
   readonly cache: string | undefined
 }
+
+/**
+ * What the preparation of one module may take; what it has not seen by then stays serial.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface PreparationBudget {
+  readonly budgetMs: number
+  /** Bytes of heap and buffers. */
+  readonly budgetBytes: number
+}
+
+/** Bytes in a MiB. */
+const MIB = 1024 ** 2
+
+/**
+ * What a preparation may take where nothing else is asked for: 60 s and 1.5 GiB.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
+export const DEFAULT_BUDGET: PreparationBudget = { budgetMs: 60_000, budgetBytes: 1536 * MIB }
 
 /**
  * Settings as read, and one line for each value that is not accepted. With such a line the settings say `off`.
@@ -86,13 +113,6 @@ export const readSettings = (environment: Readonly<Record<string, string | undef
     ? false
     : switches.get(offText) ?? refuse("FOLIO_OFF", offText, "0, 1, false, true")
 
-  const workersText = value("FOLIO_WORKERS")
-  const workers = workersText === undefined
-    ? undefined
-    : /^\d{1,2}$/.test(workersText) && Number(workersText) >= 1 && Number(workersText) <= MAXIMUM_WORKERS
-    ? Number(workersText)
-    : refuse("FOLIO_WORKERS", workersText, `a whole number from 1 to ${MAXIMUM_WORKERS}`)
-
   const prepareText = value("FOLIO_PREPARE")
   const prepare = prepareText === undefined
     ? "background"
@@ -100,12 +120,28 @@ export const readSettings = (environment: Readonly<Record<string, string | undef
     ? prepareText as Preparing
     : refuse("FOLIO_PREPARE", prepareText, preparing.join(", "))
 
+  const whole = (name: string, least: number, most: number): number | undefined => {
+    const text = value(name)
+    if (text === undefined) return undefined
+    const number = Number(text)
+    return /^\d+$/.test(text) && number >= least && number <= most
+      ? number
+      : refuse(name, text, `a whole number from ${least} to ${most}`)
+  }
+  const workers = whole("FOLIO_WORKERS", 1, MAXIMUM_WORKERS)
+  const budgetMs = whole("FOLIO_PREPARE_BUDGET_MS", 1, 3_600_000)
+  const budgetMib = whole("FOLIO_PREPARE_BUDGET_MIB", 64, 65_536)
+
   return {
     settings: {
       off: problems.length > 0 || off === true,
       workers,
       report: value("FOLIO_REPORT"),
       prepare: prepare ?? "off",
+      budget: {
+        budgetMs: budgetMs ?? DEFAULT_BUDGET.budgetMs,
+        budgetBytes: budgetMib === undefined ? DEFAULT_BUDGET.budgetBytes : budgetMib * MIB
+      },
       cache: value("FOLIO_CACHE")
     },
     problems

@@ -14,6 +14,10 @@ const COMMON: ReadonlyArray<string> = ["--help", "-h", "--version", "--wizard", 
 const OPTIONS: Readonly<Record<string, ReadonlyArray<string>>> = {
   run: ["--workers", "--fallback", "--verify", "--json"],
   inspect: ["--json"],
+  prepare: ["--cache", "--budget-ms", "--budget-mib", "--again", "--json"],
+  "cache list": ["--cache", "--json"],
+  "cache verify": ["--cache", "--json"],
+  "cache clear": ["--cache", "--unusable", "--json"],
   doctor: ["--json"],
   bake: ["--init", "--imports", "--output", "--image", "--chunks", "--fingerprint", "--json"],
   "image inspect": ["--module", "--svg", "--json"],
@@ -23,7 +27,7 @@ const OPTIONS: Readonly<Record<string, ReadonlyArray<string>>> = {
 }
 
 /** Commands that have commands of their own. */
-const GROUPS: ReadonlySet<string> = new Set(["image"])
+const GROUPS: ReadonlySet<string> = new Set(["cache", "image"])
 
 /** Options that take the next token as their value. */
 const VALUED: ReadonlySet<string> = new Set([
@@ -38,6 +42,9 @@ const VALUED: ReadonlySet<string> = new Set([
   "--module",
   "--svg",
   "--secrets",
+  "--cache",
+  "--budget-ms",
+  "--budget-mib",
   "--log-level",
   "--completions"
 ])

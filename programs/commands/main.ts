@@ -15,11 +15,13 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import { arrange, unknownOption } from "./argv.ts"
 import { bake } from "./bake.ts"
+import { cache } from "./cache.ts"
 import { doctor } from "./doctor.ts"
 import { help } from "./help.ts"
 import { image } from "./image.ts"
 import { inspect } from "./inspect.ts"
 import { CommandFailed, ExitCode, printFailure, usage, withReadersConsole } from "./outcome.ts"
+import { prepare } from "./prepare.ts"
 import { run } from "./run.ts"
 import { packageVersion } from "./version.ts"
 
@@ -29,11 +31,12 @@ const folio = Command.make("folio").pipe(
     [
       ["folio inspect photon.wasm", "what can run apart, and why the rest cannot"],
       ["folio run sum.wasm sum 0 1000000 --verify", "run an export and compare it with the original"],
+      ["folio prepare node_modules", "analyse the modules of all packages before they are first run"],
       ["folio doctor", "what this machine allows"]
     ],
     "Whole programs: node --import folio-wasm/register app.mjs"
   )),
-  Command.withSubcommands([run, inspect, bake, image, doctor])
+  Command.withSubcommands([run, inspect, prepare, cache, bake, image, doctor])
 )
 
 const cli = Command.run(folio, { name: "Folio", version: packageVersion, executable: "folio" })

@@ -18,6 +18,7 @@ import { chunkModule } from "../transform/chunk.ts"
 import type { GuardPlan } from "../transform/guard.ts"
 import { guardModule, instructionCounts } from "../transform/guard.ts"
 import { guestModule, usesHiddenNames } from "../transform/guest.ts"
+import { Budget, type BudgetOptions } from "./budget.ts"
 import { FRAME_SLOTS, frameLayout, MAXIMUM_REDUCTIONS } from "./frame.ts"
 import type { LoopFacts } from "./loop.ts"
 import { loopFacts } from "./loop.ts"
@@ -33,11 +34,11 @@ import { PLAN_VERSION } from "./types.ts"
  * @category models
  * @since 0.1.0
  */
-export interface PrepareOptions {
-  /** Milliseconds after which no further function is analysed; the plan is then marked incomplete. */
-  readonly budgetMs?: number
-  /** A clock in milliseconds, for the budget. */
-  readonly now?: () => number
+export interface PrepareOptions extends BudgetOptions {
+  /** A plan of what was seen is of no use: where the budget ends the analysis, nothing is emitted. */
+  readonly allOrNothing?: boolean
+  /** Told how many functions have been seen, before each. */
+  readonly progress?: (seen: number, of: number) => void
   /** Most planned loops of one module. */
   readonly maximumPlans?: number
   /**
@@ -96,25 +97,34 @@ export const prepare = (bytes: Uint8Array, options: PrepareOptions = {}): Prepar
   const rewritten = options.sharedFixed === true && memory.import === undefined && !memory.shared &&
     memory.max === memory.min
   const sharedMaximum = memory.shared || rewritten ? memory.max : undefined
-  const deadline = options.budgetMs === undefined || options.now === undefined
-    ? Infinity
-    : options.now() + options.budgetMs
+  const budget = new Budget(options)
   const mechanisms = options.mechanisms === undefined ? allMechanisms : new Set(options.mechanisms)
   const summaries = mechanisms.has("calls") ? new Summaries(module) : undefined
   const code = new CodeIndex(module)
   const records: Array<PlannedLoop | RefusedLoop> = []
   const candidates: Array<Candidate> = []
-  let complete = true
   const maximumPlans = options.maximumPlans ?? DEFAULT_MAXIMUM_PLANS
   for (let index = module.importedFunctions; index < module.functions.length; index++) {
-    if (options.now !== undefined && options.now() > deadline) {
-      complete = false
-      break
-    }
-    planFunction(module, index, summaries, code, sharedMaximum, mechanisms, omit, records, candidates, maximumPlans)
+    options.progress?.(index - module.importedFunctions, module.functions.length - module.importedFunctions)
+    if (budget.spent !== undefined && options.allOrNothing === true) break
+    planFunction(
+      module,
+      index,
+      summaries,
+      code,
+      sharedMaximum,
+      mechanisms,
+      omit,
+      records,
+      candidates,
+      maximumPlans,
+      budget
+    )
   }
-  const plan = planOf(module, records, undefined, complete)
-  if (candidates.length === 0) return { plan, guest: undefined, guard: undefined, chunks: [] }
+  const plan = planOf(module, records, undefined, budget.spent === undefined)
+  if (candidates.length === 0 || (!plan.complete && options.allOrNothing === true)) {
+    return { plan, guest: undefined, guard: undefined, chunks: [] }
+  }
   const guard = guardModule(module, candidates, sharedMaximum, omit)
   const guest = guestModule(
     module,
@@ -176,7 +186,8 @@ const planFunction = (
   omit: (obligation: Obligation, plan: number) => boolean,
   records: Array<PlannedLoop | RefusedLoop>,
   candidates: Array<Candidate>,
-  maximumPlans: number
+  maximumPlans: number,
+  budget: Budget
 ): void => {
   const functionName = module.functionNames.get(functionIndex)
   const refused = (shape: LoopShape | undefined, reasons: ReadonlyArray<Reason>): void => {
@@ -210,6 +221,11 @@ const planFunction = (
     const early = earlyRefusal(module, shape)
     if (early !== undefined) {
       refused(shape, [early])
+      continue
+    }
+    const spent = budget.ask()
+    if (spent !== undefined) {
+      refused(shape, [{ code: "budget", offset: shape.offset, detail: spent }])
       continue
     }
     if (candidates.length >= maximumPlans) {

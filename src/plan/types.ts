@@ -163,7 +163,7 @@ export interface Plan {
   readonly loops: ReadonlyArray<PlannedLoop | RefusedLoop>
   /** Why the whole module is native, when it is. */
   readonly refusal: Reason | undefined
-  /** False when a time budget ended the analysis before all functions were seen. */
+  /** False when a budget ended the analysis before all loops were seen. */
   readonly complete: boolean
   readonly memory: MemoryFacts | undefined
 }

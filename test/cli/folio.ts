@@ -5,7 +5,8 @@ import { spawn } from "node:child_process"
 import { text } from "node:stream/consumers"
 import { fileURLToPath } from "node:url"
 
-const main = fileURLToPath(new URL("../../programs/folio.ts", import.meta.url))
+/** The command. */
+export const main = fileURLToPath(new URL("../../programs/folio.ts", import.meta.url))
 
 /** A module of `modules/`. */
 export const moduleFile = (name: string): string => fileURLToPath(new URL(`modules/${name}`, import.meta.url))

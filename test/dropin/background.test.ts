@@ -4,6 +4,7 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
+import { manyLoops } from "../support/many-loops.ts"
 import { assemble } from "../support/wat.ts"
 import { makeScratch, register, runNode } from "./run.ts"
 
@@ -14,7 +15,12 @@ interface Report {
       readonly state: string
       readonly reason?: string
       readonly cacheHit: boolean
-      readonly summary?: { readonly planned: number; readonly refused: number }
+      readonly summary?: {
+        readonly planned: number
+        readonly refused: number
+        readonly complete: boolean
+        readonly reasons: Readonly<Record<string, number>>
+      }
     }>
   }
 }
@@ -22,24 +28,8 @@ interface Report {
 const scratch = makeScratch()
 afterAll(() => scratch.remove())
 
-/** Many functions with a loop each: some tens of milliseconds of analysis on any machine of today. */
-const functions = 3000
-const large = `(module
-  (memory (export "memory") 1)
-  ${
-  Array.from({ length: functions }, (_, index) => `
-  (func (export "f${index}") (param $at i32) (param $count i32) (local $i i32)
-    (block $end
-      (br_if $end (i32.le_s (local.get $count) (i32.const 0)))
-      (loop $next
-        (i32.store (i32.add (local.get $at) (i32.shl (local.get $i) (i32.const 2)))
-          (i32.mul (local.get $i) (i32.const ${index})))
-        (local.set $i (i32.add (local.get $i) (i32.const 1)))
-        (br_if $next (i32.lt_s (local.get $i) (local.get $count))))))`).join("")
-})`
-
 beforeAll(async () => {
-  scratch.file("large.wasm", await assemble(large))
+  scratch.file("large.wasm", await assemble(manyLoops(3000)))
 })
 
 /** Ends when the cache knows the module, or at once. */
@@ -86,6 +76,22 @@ describe("a module that takes long to analyse", () => {
   it("is analysed before it is compiled where the program asks to wait", () => {
     const module = run("waited", false, { FOLIO_PREPARE: "wait" }).facts?.modules[0]
     assert.deepInclude(module, { state: "patched", cacheHit: false })
+  })
+
+  it("is patched as far as the budget reaches, and says so", () => {
+    const module = run("budget", false, { FOLIO_PREPARE: "wait", FOLIO_PREPARE_BUDGET_MS: "10" }).facts?.modules[0]
+    assert.deepInclude(module, { state: "patched", cacheHit: false })
+    assert.isFalse(module?.summary?.complete)
+    assert.isAbove(module?.summary?.reasons["budget"] ?? 0, 0)
+    // What was found is kept.
+    assert.deepInclude(run("budget", false).facts?.modules[0], { state: "patched", cacheHit: true })
+  })
+
+  it("is not prepared for a next start that would not find it", () => {
+    const file = scratch.file("not-a-folder", "")
+    const module = run("unused", false, { FOLIO_CACHE: file }).facts?.modules[0]
+    assert.strictEqual(module?.state, "unprepared")
+    assert.match(module?.reason ?? "", /the cache cannot keep it for the next start: (?:ENOTDIR|EEXIST)/)
   })
 
   it("runs natively where nothing shall be prepared, or nothing can be kept", () => {

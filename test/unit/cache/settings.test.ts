@@ -4,7 +4,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import { readSettings, type Settings } from "../../../layers/node/settings.ts"
 
-const plain: Settings = { off: false, workers: undefined, report: undefined, prepare: "background", cache: undefined }
+const budget = { budgetMs: 60_000, budgetBytes: 1536 * 1024 ** 2 }
+const plain: Settings = {
+  off: false,
+  workers: undefined,
+  report: undefined,
+  prepare: "background",
+  budget,
+  cache: undefined
+}
 
 const accepted: ReadonlyArray<readonly [Record<string, string>, Partial<Settings>]> = [
   [{}, {}],
@@ -16,6 +24,8 @@ const accepted: ReadonlyArray<readonly [Record<string, string>, Partial<Settings
   [{ FOLIO_PREPARE: "wait" }, { prepare: "wait" }],
   [{ FOLIO_PREPARE: "background" }, {}],
   [{ FOLIO_PREPARE: "off" }, { prepare: "off" }],
+  [{ FOLIO_PREPARE_BUDGET_MS: "1", FOLIO_PREPARE_BUDGET_MIB: "" }, { budget: { ...budget, budgetMs: 1 } }],
+  [{ FOLIO_PREPARE_BUDGET_MIB: "64" }, { budget: { ...budget, budgetBytes: 64 * 1024 ** 2 } }],
   [{ FOLIO_CACHE: "off" }, { cache: "off" }],
   [{ FOLIO_CACHE: "./here" }, { cache: "./here" }],
   [{ FOLIO_OFF: "1" }, { off: true }],
@@ -35,6 +45,9 @@ const refused: ReadonlyArray<readonly [string, string, string]> = [
   ["FOLIO_WORKERS", "many", "1 to 32"],
   ["FOLIO_PREPARE", "Wait", "wait, background, off"],
   ["FOLIO_PREPARE", "constructor", "wait, background, off"],
+  ["FOLIO_PREPARE_BUDGET_MS", "0", "1 to 3600000"],
+  ["FOLIO_PREPARE_BUDGET_MS", "1.5", "1 to 3600000"],
+  ["FOLIO_PREPARE_BUDGET_MIB", "63", "64 to 65536"],
   ["FOLIO_OFF", "yes", "0, 1, false, true"],
   ["FOLIO_OFF", "toString", "0, 1, false, true"]
 ]

@@ -1,0 +1,136 @@
+/**
+ * The entries of a cache, looked at from outside: what is there, whether it is whole, and taking it away.
+ *
+ * @since 0.1.0
+ */
+import * as Fs from "node:fs"
+import * as Path from "node:path"
+import { entriesIn } from "./cache.ts"
+import { decodeBundle, entryParts, hexadecimal } from "./entry.ts"
+import { original } from "./original.ts"
+import type { PreparationSummary } from "./preparation.ts"
+
+/**
+ * What an entry says of its module.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface EntryContent {
+  /** Hash of the module, in hexadecimal digits. */
+  readonly module: string
+  readonly moduleBytes: number
+  readonly summary: PreparationSummary
+  /** False where the module runs natively. */
+  readonly patched: boolean
+}
+
+/**
+ * A file of a cache.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface StoredEntry {
+  readonly file: string
+  readonly bytes: number
+  /** When it was used last, in milliseconds of the clock of the day. */
+  readonly used: number
+  /** What made it; `undefined` where the name is not one of an entry. */
+  readonly build: string | undefined
+  readonly v8: string | undefined
+  readonly rung: string | undefined
+  /** Whether this build and this V8 can use it. */
+  readonly usable: boolean
+  /** `undefined` where it is damaged. */
+  readonly content: EntryContent | undefined
+  /** What is wrong with it; `undefined`: nothing. */
+  readonly damage: string | undefined
+}
+
+/** `<fingerprint>-<build>-<V8>-<rung>`; only the build's version and V8's may have a hyphen. */
+const nameOf = /^[0-9a-f]{32}-(.+)-(\d+(?:\.\d+){3}(?:-[\w.]+)?)-([\w.+-]+?)$/
+
+const messageOf = (error: unknown): string => error instanceof Error ? error.message : String(error)
+
+const textOf = (bytes: Uint8Array): string => new TextDecoder().decode(bytes)
+
+/** Reads the runs of a patch without a module. Throws a `RangeError` where they do not fit its length. */
+const checkPatch = (patch: Uint8Array, input: number, output: number): void => {
+  const view = new DataView(patch.buffer, patch.byteOffset, patch.byteLength)
+  let at = 0
+  let to = 0
+  for (let run = 0; run < patch.length;) {
+    at += view.getInt32(run, true)
+    const copy = view.getUint32(run + 4, true)
+    const insert = view.getUint32(run + 8, true)
+    if (at < 0 || at + copy > input) throw new RangeError("its patch copies from outside the module")
+    at += copy
+    to += copy + insert
+    run += 12 + insert
+    if (run > patch.length) throw new RangeError("its patch breaks off")
+  }
+  if (to !== output) throw new RangeError("its patch makes a module of another length")
+}
+
+/** What an entry holds. Throws where it cannot be used as it is. */
+const contentOf = (bytes: Uint8Array, build: string | undefined): EntryContent => {
+  const [of, summary, length, patch, bundle] = entryParts(bytes)
+  const moduleBytes = new DataView(of.buffer, of.byteOffset, of.byteLength).getUint32(0, true)
+  if (bundle !== undefined) {
+    checkPatch(patch, moduleBytes, new DataView(length.buffer, length.byteOffset, 4).getUint32(0, true))
+    const decoded = build === undefined ? undefined : decodeBundle(bundle, build)
+    if (decoded === undefined) throw new RangeError("its bundle is of another build")
+    for (const emitted of [decoded.guard, ...decoded.chunks]) {
+      if (!original.validate(new Uint8Array(emitted))) throw new RangeError("the engine refuses a module of it")
+    }
+  }
+  return {
+    module: hexadecimal(of.subarray(4)),
+    moduleBytes,
+    summary: JSON.parse(textOf(summary)) as PreparationSummary,
+    patched: bundle !== undefined
+  }
+}
+
+const readEntry = (file: string, presentBuild: string): StoredEntry | undefined => {
+  const statistics = Fs.statSync(file, { throwIfNoEntry: false })
+  if (statistics === undefined || !statistics.isFile()) return undefined
+  const [, build, v8, rung] = nameOf.exec(Path.basename(file)) ?? []
+  const usable = build === presentBuild && v8 === process.versions.v8
+  const known = { file, bytes: statistics.size, used: statistics.mtimeMs, build, v8, rung, usable }
+  try {
+    return { ...known, content: contentOf(Fs.readFileSync(file), build), damage: undefined }
+  } catch (error) {
+    return { ...known, content: undefined, damage: messageOf(error) }
+  }
+}
+
+/**
+ * All entries of a cache, those used last first. Every byte of each is compared with its hash, patches and bundles are
+ * read, and the engine judges the modules in them. A directory that is not there has none; throws what else the file
+ * system throws.
+ *
+ * @param directory of the cache
+ * @param build the present one
+ * @category reading
+ * @since 0.1.0
+ */
+export const readEntries = (directory: string, build: string): ReadonlyArray<StoredEntry> => {
+  const folder = entriesIn(directory)
+  if (!Fs.existsSync(folder)) return []
+  return Fs.readdirSync(folder)
+    .filter((name) => !name.startsWith("."))
+    .flatMap((name) => readEntry(Path.join(folder, name), build) ?? [])
+    .sort((left, right) => right.used - left.used)
+}
+
+/**
+ * Removes entries. Throws what the file system throws.
+ *
+ * @category writing
+ * @since 0.1.0
+ */
+export const removeEntries = (entries: ReadonlyArray<StoredEntry>): void => {
+  for (const { file } of entries) Fs.rmSync(file, { force: true })
+}
