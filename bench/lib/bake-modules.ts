@@ -1,11 +1,23 @@
 /**
- * The modules of the bench of images, from text.
+ * The modules of the benches of images, from text.
  */
 import wabt from "wabt"
 
-const features: object = { mutable_globals: true, bulk_memory: true, reference_types: true, sat_float_to_int: true }
+const features: object = {
+  bulk_memory: true,
+  exceptions: true,
+  memory64: true,
+  multi_memory: true,
+  mutable_globals: true,
+  reference_types: true,
+  sat_float_to_int: true,
+  simd: true,
+  tail_call: true,
+  threads: true
+}
 
-const assemble = async (text: string): Promise<Uint8Array<ArrayBuffer>> => {
+/** A module from its text. */
+export const assemble = async (text: string): Promise<Uint8Array<ArrayBuffer>> => {
   const module = (await wabt()).parseWat("bench.wat", text, features)
   try {
     return new Uint8Array(module.toBinary({}).buffer)
@@ -53,27 +65,3 @@ export const sieve = (): Promise<Uint8Array<ArrayBuffer>> =>
         (br_if $roots (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 1000000)))))
     (func (export "prime") (param i32) (result i32) (i32.eqz (i32.load8_u (local.get 0))))
     (func (export "count") (result i32) (global.get $count)))`)
-
-/** Constructs that a snapshot may be refused for, each with a boot that uses it. */
-export const constructs = async (): Promise<ReadonlyMap<string, Uint8Array<ArrayBuffer>>> => {
-  const texts: Record<string, string> = {
-    "nothing special": `(memory 1) (func (export "init") (i32.store (i32.const 8) (i32.const 1)))`,
-    "imported memory": `(import "env" "memory" (memory 1))
-      (func (export "init") (i32.store (i32.const 8) (i32.const 1)))`,
-    "imported function": `(import "env" "now" (func $now (result i32))) (memory 1)
-      (func (export "init") (i32.store (i32.const 8) (call $now)))`,
-    "data.drop": `(memory 1) (data $p "passive")
-      (func (export "init") (memory.init $p (i32.const 0) (i32.const 0) (i32.const 7)) (data.drop $p))`,
-    "start section": `(memory 1) (func $s (i32.store (i32.const 4) (i32.const 1))) (start $s)
-      (func (export "init") (i32.store (i32.const 8) (i32.const 1)))`,
-    "changed table": `(memory 1) (table $t 4 funcref) (elem (i32.const 0) func $a $b) (func $a) (func $b)
-      (func (export "init") (table.set $t (i32.const 0) (ref.func $b)) (table.set $t (i32.const 1) (ref.null func)))`,
-    "grown memory": `(memory 1) (func (export "init") (drop (memory.grow (i32.const 3)))
-      (i32.store (i32.const 200000) (i32.const 1)))`
-  }
-  return new Map(
-    await Promise.all(
-      Object.entries(texts).map(async ([name, text]) => [name, await assemble(`(module ${text})`)] as const)
-    )
-  )
-}

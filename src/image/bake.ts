@@ -28,8 +28,8 @@ import { readNames, writeNames } from "./format.ts"
 import { Mismatch } from "./mismatch.ts"
 import type { Image, TableImage } from "./model.ts"
 import { writeConstant } from "./reach.ts"
-import { replaceSections } from "./rewrite.ts"
-import { runsOf } from "./runs.ts"
+import { type Pieces, replaceSections } from "./rewrite.ts"
+import { piecesOf, runsOf } from "./runs.ts"
 
 /** Custom section that says what a baked module was baked from. @category constants @since 0.1.0 */
 export const BAKED_SECTION = "folio.image"
@@ -158,30 +158,33 @@ const elementSection = (m: WasmModule, image: Image, tables: ReadonlyArray<Table
   return out
 }
 
-const dataSection = (m: WasmModule, image: Image): { readonly content: ByteWriter; readonly count: number } => {
+/** What memories hold, as active segments: the head of each, and its bytes. */
+const stateSegments = (m: WasmModule, image: Image): Array<Pieces> =>
+  memoryContents(m, image).flatMap((pages, memory) =>
+    runsOf(pages).map((run) => {
+      const head = new ByteWriter(32)
+      if (memory === 0) head.u8(0)
+      else head.u8(2).u32(memory)
+      if (m.memories[memory].is64) head.u8(0x42).s64(BigInt(run.at))
+      else head.u8(0x41).s32(run.at)
+      return [head.u8(END).u32(run.end - run.at).finish(), ...piecesOf(pages, run)]
+    })
+  )
+
+const dataSection = (m: WasmModule, image: Image): { readonly content: Pieces; readonly count: number } => {
   const dropped = new Set(image.dropped.data)
-  const out = new ByteWriter()
-  let count = 0
-  if (m.dataCount !== undefined) {
-    // Instructions name segments by their index: each keeps its own, an active one as what it is by now, empty.
-    for (const [index, { end, mode, start }] of m.dataSegments.entries()) {
-      const kept = mode === "passive" && !dropped.has(index)
-      out.u8(1).u32(kept ? end - start : 0)
-      if (kept) out.bytes(m.bytes, start, end)
-      count++
-    }
+  const state = stateSegments(m, image).reverse()
+  const segments: Array<Pieces> = []
+  // Where there is a count, instructions may name segments by their index: each keeps its own. An active one is empty
+  // for them once the instance is there, whatever it brought.
+  for (const [index, { end, mode, start }] of m.dataCount === undefined ? [] : m.dataSegments.entries()) {
+    const kept = mode === "passive" && !dropped.has(index)
+    const other = mode === "active" ? state.pop() : undefined
+    const head = () => new ByteWriter(16).u8(1).u32(kept ? end - start : 0).finish()
+    segments.push(other ?? (kept ? [head(), m.bytes.subarray(start, end)] : [head()]))
   }
-  for (const [memory, pages] of memoryContents(m, image).entries()) {
-    for (const { at, bytes } of runsOf(pages)) {
-      if (memory === 0) out.u8(0)
-      else out.u8(2).u32(memory)
-      if (m.memories[memory].is64) out.u8(0x42).s64(BigInt(at))
-      else out.u8(0x41).s32(at)
-      out.u8(END).u32(bytes.length).bytes(bytes)
-      count++
-    }
-  }
-  return { content: new ByteWriter(out.length + 5).u32(count).append(out), count }
+  while (state.length > 0) segments.push(state.pop()!)
+  return { content: [new ByteWriter(16).u32(segments.length).finish(), ...segments.flat()], count: segments.length }
 }
 
 /**
@@ -204,14 +207,16 @@ export const bakeModule = (original: WasmModule, image: Image): Uint8Array<Array
     functions: body === undefined ? [] : [{ typeIndex: original.types.length, body }],
     customs: [{ name: BAKED_SECTION, data: note.finish() }]
   }))
-  const edits = new Map<number, ByteWriter | undefined>()
-  if (m.sections.some(({ id }) => id === SectionId.global)) edits.set(SectionId.global, globalSection(m, image))
-  edits.set(SectionId.start, body === undefined ? undefined : new ByteWriter().u32(m.functions.length - 1))
-  const elements = elementSection(m, image, changedState(original, image).tables)
-  if (elements !== undefined) edits.set(SectionId.element, elements)
   const data = dataSection(m, image)
-  edits.set(SectionId.data, data.content)
-  if (m.dataCount !== undefined) edits.set(SectionId.dataCount, new ByteWriter().u32(data.count))
+  const edits = new Map<number, Pieces | undefined>([[SectionId.data, data.content]])
+  const edit = (id: number, content: ByteWriter | undefined): void => {
+    edits.set(id, content === undefined ? undefined : [content.finish()])
+  }
+  if (m.sections.some(({ id }) => id === SectionId.global)) edit(SectionId.global, globalSection(m, image))
+  edit(SectionId.start, body === undefined ? undefined : new ByteWriter().u32(m.functions.length - 1))
+  const elements = elementSection(m, image, changedState(original, image).tables)
+  if (elements !== undefined) edit(SectionId.element, elements)
+  if (m.dataCount !== undefined) edit(SectionId.dataCount, new ByteWriter().u32(data.count))
   return replaceSections(m, edits)
 }
 

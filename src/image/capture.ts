@@ -9,7 +9,6 @@
  */
 import type { WasmModule } from "../binary/module.ts"
 import { type ImportedGlobals, importedGlobals, memoryBaselines } from "./baseline.ts"
-import { hash128 } from "./hash.ts"
 import { Mismatch } from "./mismatch.ts"
 import {
   type DeltaPage,
@@ -61,7 +60,7 @@ const captureMemory = (
     const bytes = new Uint8Array(buffer, page * PAGE_BYTES, PAGE_BYTES)
     if (sameBytes(bytes, baseline.get(page) ?? zeroPage)) continue
     if (sameBytes(bytes, zeroPage)) delta.push({ page, bytes: undefined, hash: "" })
-    else delta.push({ page, bytes: bytes.slice(), hash: hash128(bytes) })
+    else delta.push({ page, bytes: bytes.slice(), hash: undefined })
   }
   return { pages, delta }
 }

@@ -124,7 +124,7 @@ export const encodeIndex = (image: Image): Uint8Array<ArrayBuffer> => {
   const offset = Math.ceil((hashesAt + pages.length * HASH_BYTES) / ALIGNMENT) * ALIGNMENT
   const out = new ByteWriter(offset).bytes(Uint8Array.from(MAGIC)).fixed32(FORMAT_VERSION).fixed32(record.length)
     .fixed32(pages.length).fixed32(offset).bytes(new Uint8Array(HASH_BYTES * 2)).append(record)
-  for (const { hash } of pages) out.bytes(bytesOfHash(hash))
+  for (const page of pages) out.bytes(bytesOfHash(page.hash ?? hash128(pageContent(page)!)))
   const index = out.bytes(new Uint8Array(offset - out.length)).finish()
   index.set(bytesOfHash(hash128(index.subarray(hashesAt))), HASHES_HASH_AT)
   index.set(bytesOfHash(hash128(index.subarray(0, hashesAt))), HASH_AT)
@@ -167,7 +167,7 @@ const stateHash = (index: Uint8Array, end: number): string => {
 }
 
 /** Hash and bytes of the stored pages, one behind the other. */
-type TakePage = () => Pick<DeltaPage, "hash" | "bytes">
+type TakePage = () => { readonly bytes: Uint8Array | undefined; readonly hash: string }
 
 const zeros: ReturnType<TakePage> = { bytes: undefined, hash: "" }
 
@@ -306,7 +306,7 @@ export const decodeIndex = (bytes: Uint8Array, { pages, trusted }: DecodeOptions
  * @category decoding
  * @since 0.1.0
  */
-export const checkPage = (place: string, hash: string, bytes: Uint8Array): void => {
+export const checkPage = (place: string, hash: string | undefined, bytes: Uint8Array): void => {
   if (hash128(bytes) === hash) return
   throw new Mismatch("corrupt", place, "its bytes do not have the hash that the index names", rebuild)
 }

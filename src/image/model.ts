@@ -24,8 +24,11 @@ export interface DeltaPage {
   readonly page: number
   /** Undefined for a page of zeros, and in an index, whose pages lie elsewhere. */
   readonly bytes: Uint8Array | undefined
-  /** `hash128` of the bytes; empty for a page of zeros, where the module's own memory has others. */
-  readonly hash: string
+  /**
+   * `hash128` of the bytes as an index names it; empty for a page of zeros, where the module's own memory has others;
+   * undefined for a page that was captured and not yet written.
+   */
+  readonly hash: string | undefined
 }
 
 /** Whether every byte of the page is zero. @category inspecting @since 0.1.0 */

@@ -282,7 +282,7 @@ describe("bakeModule", () => {
     // The control: the same module with its start section put back counts once more.
     const { replaceSections } = await import("../../../src/image/rewrite.ts")
     const { ByteWriter } = await import("../../../src/binary/writer.ts")
-    const withStart = replaceSections(decodeModule(baked), new Map([[8, new ByteWriter().u32(m.start!)]]))
+    const withStart = replaceSections(decodeModule(baked), new Map([[8, [new ByteWriter().u32(m.start!).finish()]]]))
     assert.strictEqual(instantiate(withStart).word(), 2)
     assert.match(checkBaked(m, decodeModule(withStart), image)[0].place, /start/)
   })
