@@ -32,6 +32,25 @@ export interface TaskOptions {
 }
 
 /**
+ * What was measured of a task's input or result on its way from thread to thread.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Transit {
+  /** In shared memory, as a message, or handed over without a copy. */
+  readonly way: "arena" | "message" | "transfer"
+  /** Bytes that went; `undefined` where the host does not tell. Of what is handed over, only the buffers count. */
+  readonly bytes: number | undefined
+  /** Milliseconds of turning the value into bytes. Tasks that went together share their time. */
+  readonly encodeMs: number
+  /** Milliseconds of handing the bytes over, and of waking the other thread. */
+  readonly postMs: number
+  /** Milliseconds of turning the bytes into the value again. */
+  readonly decodeMs: number
+}
+
+/**
  * What was measured of one task. Times are milliseconds since the epoch, so those of different lanes compare.
  *
  * @category models
@@ -43,18 +62,54 @@ export interface TaskRecord {
   /** Lane that ran it; -1 where none did. */
   readonly lane: number
   readonly submitted: number
+  /** NaN for a task that was not run to its end, as is `end`. */
   readonly start: number
   readonly end: number
   /** CPU microseconds of the lane's thread; `undefined` below 50 µs of work, and where the host does not tell. */
   readonly cpuMicroseconds: number | undefined
-  /** Milliseconds of encoding and posting the message that the task went in. */
-  readonly postMs: number
-  /** Milliseconds of receiving and decoding the message that its result came in. */
-  readonly decodeMs: number
-  /** Tasks in the message that it went in. */
+  readonly input: Transit | undefined
+  readonly result: Transit | undefined
+  /** Tasks that were given to the lane at once with it, itself counted. */
   readonly batch: number
   /** How often it was begun. */
   readonly attempts: number
+}
+
+/**
+ * How tasks overlapped.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Overlap {
+  /** Milliseconds in which at least one task ran. */
+  readonly busyMs: number
+  /** The lengths of all tasks together. */
+  readonly workMs: number
+  /** Most tasks that ran at one moment. */
+  readonly most: number
+}
+
+/**
+ * Computes from records how their tasks overlapped: `workMs / busyMs` is how many ran at a time in the mean. Tasks that
+ * were not run to their end do not count.
+ *
+ * @category measuring
+ * @since 0.1.0
+ */
+export const overlapOf = (records: ReadonlyArray<TaskRecord>): Overlap => {
+  const run = records.filter(({ end, start }) => end >= start)
+  const borders = run.flatMap(({ end, start }) => [[start, 1], [end, -1]] as const)
+  // At the same moment one ends before the other begins.
+  const sorted = borders.sort(([at, step], [other, its]) => at - other || step - its)
+  let [now, most, busyMs, since] = [0, 0, 0, 0]
+  for (const [at, step] of sorted) {
+    if (now === 0) since = at
+    now += step
+    most = Math.max(most, now)
+    if (now === 0) busyMs += at - since
+  }
+  return { busyMs, workMs: run.reduce((sum, { end, start }) => sum + end - start, 0), most }
 }
 
 /**

@@ -60,8 +60,9 @@ class LocalTasks {
     const start = now()
     const outcome = this.#context.run(name, input)
     const ended = (settled: TaskOutcome): TaskOutcome => {
-      const times = { submitted, start, end: now(), cpuMicroseconds: undefined, postMs: 0, decodeMs: 0 }
-      this.#records.push({ id, name, lane: 0, batch: 1, attempts: 1, ...times })
+      const times = { submitted, start, end: now(), cpuMicroseconds: undefined }
+      // Values are copied in this thread: nothing is on its way.
+      this.#records.push({ id, name, lane: 0, batch: 1, attempts: 1, input: undefined, result: undefined, ...times })
       if (this.#records.length > 2 * RECORDS) this.#records.splice(0, RECORDS)
       return settled
     }

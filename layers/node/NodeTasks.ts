@@ -19,13 +19,13 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { ContextRefused, TaskFailed } from "../../services/TaskErrors.ts"
-import { RECORDS, type Task, type TaskOptions, type TaskRecord, Tasks, type TasksShape } from "../../services/Tasks.ts"
+import { type Task, type TaskOptions, Tasks, type TasksShape } from "../../services/Tasks.ts"
 import { TaskContext, type TaskProgram } from "../../src/tasks/context.ts"
 import { cpuBudget } from "./cpu.ts"
 import { NotResettable, resetInstance, type ResetModule, resetModule } from "./reset-instance.ts"
 import { TaskAudit, taskError, taskValue } from "./task-outcome.ts"
 import { TaskPool } from "./task-pool.ts"
-import { type PoolTask, recordOf } from "./task-queue.ts"
+import type { PoolTask } from "./task-queue.ts"
 
 /**
  * How tasks run. One of `program` and `script` is needed.
@@ -99,6 +99,7 @@ export const acquirePool = (
         program: options.program === undefined ? undefined : String(options.program),
         script: options.script === undefined ? undefined : String(options.script),
         module,
+        width: cpuBudget().width,
         onLaneLost: options.onLaneLost,
         maximumAttempts: options.maximumAttempts
       })
@@ -119,6 +120,7 @@ export const awaitTask = (pool: TaskPool, task: PoolTask): Effect.Effect<void> =
       settled()
       return
     }
+    task.awaited = true
     const before = task.onSettled
     task.onSettled = () => {
       before?.()
@@ -132,7 +134,6 @@ class Ledger {
   readonly #pool: TaskPool
   readonly #limit: number
   readonly #audit: TaskAudit | undefined
-  readonly #records: Array<TaskRecord> = []
   readonly #waiting: Array<() => void> = []
   #open = 0
 
@@ -154,8 +155,8 @@ class Ledger {
     this.#open++
     this.#audit?.keep(this.#pool.nextId, input)
     const task = this.#pool.submit(name, input, options)
-    if (task.settled) this.#ended(task)
-    else task.onSettled = () => this.#ended(task)
+    if (task.settled) this.#ended()
+    else task.onSettled = this.#ended
     return task
   }
 
@@ -166,15 +167,9 @@ class Ledger {
     return Effect.sync(() => void this.#waiting.splice(this.#waiting.indexOf(wake), 1))
   })
 
-  #ended(task: PoolTask): void {
+  readonly #ended = (): void => {
     this.#open--
-    this.#records.push(recordOf(task))
-    if (this.#records.length > 2 * RECORDS) this.#records.splice(0, RECORDS)
     this.#waiting.shift()?.()
-  }
-
-  records(): ReadonlyArray<TaskRecord> {
-    return this.#records.slice(-RECORDS)
   }
 
   /** Whether the task has ended well and is not audited. */
@@ -220,6 +215,7 @@ const settledBefore = (tasks: ReadonlyArray<PoolTask>, from: number, end: number
         resume(Effect.void)
         return
       }
+      tasks[at].awaited = true
       const before = tasks[at].onSettled
       tasks[at].onSettled = () => {
         before?.()
@@ -292,7 +288,7 @@ const shapeOf = (ledger: Ledger, lanes: number): TasksShape => {
       pool.joinSync(submitted(task))
       return ledger.concludeSync(submitted(task))
     },
-    records: () => ledger.records()
+    records: () => pool.records.list()
   }
 }
 

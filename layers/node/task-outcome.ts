@@ -6,7 +6,7 @@
 import { deserialize, serialize } from "node:v8"
 import { AuditMismatch, TaskFailed } from "../../services/TaskErrors.ts"
 import type { TaskContext, TaskProgram } from "../../src/tasks/context.ts"
-import type { TaskOutcome } from "../../src/tasks/protocol.ts"
+import type { TaskFault, TaskOutcome } from "../../src/tasks/protocol.ts"
 import { runTask } from "../../src/tasks/run.ts"
 import type { PoolTask } from "./task-queue.ts"
 
@@ -31,14 +31,14 @@ export const taskError = ({ failure, name }: PoolTask): TaskFailed | undefined =
  * @category conversions
  * @since 0.1.0
  */
-export const taskValue = ({ reply }: PoolTask): unknown => reply?.outcome.ok === true ? reply.outcome.value : undefined
+export const taskValue = ({ value }: PoolTask): unknown => value
 
 /**
  * A result as bytes. Failures compare by what the caller sees of them: stacks name the thread's own files. One that
  * was posted is encoded a little differently from one that was not (an array's holes are), so each takes that way once.
  */
-const encoded = (outcome: TaskOutcome): Uint8Array => {
-  const seen = outcome.ok ? { value: outcome.value } : { name: outcome.name, message: outcome.message }
+const encoded = (value: unknown, failure: Pick<TaskFault, "name" | "message"> | undefined): Uint8Array => {
+  const seen = failure === undefined ? { value } : { name: failure.name, message: failure.message }
   return serialize(deserialize(serialize(seen)))
 }
 
@@ -93,7 +93,7 @@ export class TaskAudit {
 
   /** Whether this task is one of those that run again. */
   includes(task: PoolTask): boolean {
-    return this.#inputs.has(task.id) && task.reply !== undefined
+    return this.#inputs.has(task.id) && task.ms >= 0
   }
 
   /** Runs the task again. Answers how the results differ, if they do; a promise only for a task that returns one. */
@@ -114,8 +114,8 @@ export class TaskAudit {
 
   #compare(task: PoolTask, outcome: TaskOutcome): AuditMismatch | undefined {
     // Encoded before the reset: it may hold views of the memory.
-    const lane = encoded(task.reply!.outcome)
-    const audit = encoded(outcome)
+    const lane = encoded(task.value, task.failure)
+    const audit = outcome.ok ? encoded(outcome.value, undefined) : encoded(undefined, outcome)
     if (this.#context !== undefined && this.#context.reset() !== undefined) this.#context = undefined
     const byte = firstDifference(lane, audit)
     return byte === undefined

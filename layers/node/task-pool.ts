@@ -1,26 +1,25 @@
 /**
  * A pool of lanes that run tasks one at a time each, in plain code: nothing here is an Effect.
  *
- *     submit ── queue ──> batches ──> lanes ──> replies ──> settled tasks ──> join, in the order of the caller
+ *     submit ── queue ──> mailboxes of lanes ──> settled tasks ──> join, in the order of the caller
  *
  * Small tasks go in batches: as many as a lane is expected to do in {@link BATCH_MILLISECONDS}, by the mean of the
- * tasks so far, and never more than its share of the queue. A task of unknown length goes alone.
+ * tasks so far, and never more than its share of the queue. A lane has a second batch before the first is done, so that
+ * it never waits for the owner; a lane without work is given what another one has not begun. A task of unknown length
+ * goes alone.
  *
- * Owners that may wait for a promise are woken by `Atomics.waitAsync`; {@link TaskPool.joinSync} blocks the thread and
- * reads the replies itself, so a host import can wait for a task while the guest that called it stands still.
+ * An owner that waits for one short task polls for it a moment, and is woken by `Atomics.waitAsync` otherwise.
+ * {@link TaskPool.joinSync} blocks the thread and reads the replies itself, so a host import can wait for a task while
+ * the guest that called it stands still.
  *
  * @since 0.1.0
  */
-import {
-  decodeReplies,
-  type LaneReply,
-  makeTaskWords,
-  REPLIES,
-  type TaskMessage,
-  type TaskReply
-} from "../../src/tasks/protocol.ts"
+import { describeError, makeTaskWords, OWNER_SLEEPS, POLL_MILLISECONDS, REPLIES } from "../../src/tasks/protocol.ts"
+import { pollFor } from "./task-idle.ts"
 import { TaskLane, type TaskSource } from "./task-lane.ts"
+import { epoch, NAME_CHARACTERS } from "./task-payload.ts"
 import { Fifo, type PoolTask, type TaskFailure, type TaskFailureReason } from "./task-queue.ts"
+import { TaskRecords } from "./task-records.ts"
 
 /**
  * How a pool works.
@@ -65,8 +64,14 @@ export interface Lease {
 /** Milliseconds of work that a lane is given at once. */
 const BATCH_MILLISECONDS = 0.5
 
-/** Most tasks of one message. */
+/** Most tasks that are given at once: a lane has room for two batches. */
 const MAXIMUM_BATCH = 128
+
+/** Milliseconds of work for which it pays to take tasks back from a lane, and after which a task counts as long. */
+const WITHDRAWN_MILLISECONDS = 1
+
+/** Milliseconds between two looks at lanes that have more tasks than one: the reply of a task in front of a long one. */
+const LATE_MILLISECONDS = 5
 
 /** Milliseconds that a blocked owner sleeps between two looks at the lanes. */
 const SLICE_MILLISECONDS = 20
@@ -78,8 +83,6 @@ const MAXIMUM_FAILED_STARTS = 3
 const START_MILLISECONDS = 30_000
 
 const unusable = (message: string): TaskFailure => ({ reason: "unusable", name: "Error", message, stack: message })
-
-const epoch = (): number => performance.timeOrigin + performance.now()
 
 /**
  * The pool.
@@ -94,10 +97,12 @@ export class TaskPool {
   readonly #queue = new Fifo<PoolTask>()
   /** Lanes that are taken: acquired contexts. */
   readonly #leased = new Map<number, Lease>()
-  readonly #timers = new Map<number, ReturnType<typeof setTimeout>>()
-  readonly #inFlight = new Map<number, PoolTask>()
+  readonly #timers = new Map<PoolTask, ReturnType<typeof setTimeout>>()
+  readonly #records = new TaskRecords()
   #nextId = 1
   #meanMs = Number.NaN
+  /** Whether the newest poll was worth it, or would have been. */
+  #pollPays = true
   #scheduled = false
   #listening = false
   #held = false
@@ -111,21 +116,14 @@ export class TaskPool {
     this.#lanes = Array.from({ length: options.lanes }, (_, index) => this.#start(index))
   }
 
-  /** Tasks that have not ended. */
-  get pending(): number {
-    let leased = 0
-    for (const { queue } of this.#leased.values()) leased += queue.length
-    return this.#queue.length + leased + this.#inFlight.size
-  }
-
   /** Id of the task that is submitted next. */
   get nextId(): number {
     return this.#nextId
   }
 
-  /** Lanes that are up. */
-  get ready(): number {
-    return this.#lanes.filter((lane) => lane.ready && !lane.ended).length
+  /** What was measured of the newest tasks. */
+  get records(): TaskRecords {
+    return this.#records
   }
 
   /** Bytes that the newest reset of a lane copied. */
@@ -144,18 +142,21 @@ export class TaskPool {
       keep: options.keep ?? false,
       submitted: epoch(),
       lane: -1,
+      number: 0,
       attempts: 0,
-      postMs: 0,
       batch: 0,
-      decodeMs: 0,
-      reply: undefined,
+      awaited: false,
+      ms: -1,
+      value: undefined,
       failure: undefined,
       settled: false,
       onSettled: undefined
     }
     if (this.#closed) this.#fail(task, "closed", "the pool is closed")
-    else if (this.#unusable !== undefined) this.#settle(task, this.#unusable)
-    else if (options.lease !== undefined && this.#leased.get(options.lease.lane) !== options.lease) {
+    else if (this.#unusable !== undefined) this.#settleFailed(task, this.#unusable)
+    else if (name.length > NAME_CHARACTERS) {
+      this.#fail(task, "unknown-task", `a task's name has at most ${NAME_CHARACTERS} characters`)
+    } else if (options.lease !== undefined && this.#leased.get(options.lease.lane) !== options.lease) {
       this.#fail(task, "closed", "the context was given back")
     } else {
       const queue = options.lease?.queue ?? this.#queue
@@ -185,19 +186,17 @@ export class TaskPool {
 
   /** Blocks the thread until the task has ended. */
   joinSync(task: PoolTask): void {
-    const started = new Map<number, number>()
+    this.#dispatch()
+    if (!task.settled && this.#hasCpu()) pollFor(POLL_MILLISECONDS, () => this.#drain() > 0)
     while (!task.settled) {
+      Atomics.store(this.#words, OWNER_SLEEPS, 1)
       const seen = Atomics.load(this.#words, REPLIES)
       this.#dispatch()
       if (this.#drain() > 0 || task.settled) continue
-      for (const lane of this.#lanes) {
-        if (lane.isGone()) this.#lost(lane)
-        else if (!lane.ready && performance.now() - lane.startedAt > START_MILLISECONDS) {
-          this.#giveUp(unusable(`a lane did not come up within ${START_MILLISECONDS} ms`))
-        } else this.#expire(lane, started)
-      }
+      for (const lane of this.#lanes) this.#watch(lane)
       if (!task.settled) Atomics.wait(this.#words, REPLIES, seen, SLICE_MILLISECONDS)
     }
+    Atomics.store(this.#words, OWNER_SLEEPS, this.#listening ? 1 : 0)
   }
 
   /** Ends a task that nobody waits for any more. Its neighbours are not touched, and its lane is replaced if it ran. */
@@ -209,24 +208,25 @@ export class TaskPool {
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
-    for (const timer of this.#timers.values()) clearTimeout(timer)
-    const rest = [...this.#inFlight.values()]
-    for (const queue of this.#queues()) {
-      for (let task = queue.shift(); task !== undefined; task = queue.shift()) rest.push(task)
-    }
-    this.#inFlight.clear()
-    for (const task of rest) this.#fail(task, "closed", "the pool was closed before the task ended")
+    for (const task of this.#takeAll()) this.#fail(task, "closed", "the pool was closed before the task ended")
     await Promise.all(this.#lanes.map((lane) => lane.end("the pool was closed")))
   }
 
   #start(index: number): TaskLane {
     const lane = new TaskLane(index, this.#words, this.#options, (ended) => this.#lost(ended))
     if (this.#held && index === 0) lane.hold(true)
+    setTimeout(() => this.#watchStart(lane), START_MILLISECONDS).unref()
     return lane
   }
 
-  #queues(): ReadonlyArray<Fifo<PoolTask>> {
-    return [this.#queue, ...Array.from(this.#leased.values(), ({ queue }) => queue)]
+  /** All tasks that have not ended, out of queues and lanes. */
+  #takeAll(): ReadonlyArray<PoolTask> {
+    const tasks = this.#lanes.flatMap((lane) => lane.outstanding())
+    for (const queue of [this.#queue, ...Array.from(this.#leased.values(), (lease) => lease.queue)]) {
+      for (let task = queue.shift(); task !== undefined; task = queue.shift()) tasks.push(task)
+    }
+    for (const task of tasks) this.#forget(task)
+    return tasks
   }
 
   /** Hands out what is queued once the caller's own turn is over, so that a loop of submits makes batches. */
@@ -236,140 +236,177 @@ export class TaskPool {
     queueMicrotask(() => {
       this.#scheduled = false
       this.#dispatch()
-      this.#listen()
+      if (!this.#poll()) this.#listen()
     })
+  }
+
+  get #isBusy(): boolean {
+    return this.#lanes.some(({ backlog }) => backlog > 0)
+  }
+
+  /** Whether this thread and the lanes that work have a CPU each, and so this one may poll. */
+  #hasCpu(): boolean {
+    return this.#lanes.filter(({ backlog }) => backlog > 0).length < this.#options.width
   }
 
   #dispatch(): void {
     if (this.#closed) return
-    for (const lane of this.#lanes) {
-      if (lane.ended || lane.inFlight.size > 0) continue
-      const queue = this.#leased.get(lane.index)?.queue ?? this.#queue
-      const batch = this.#take(queue)
-      if (batch.length > 0) this.#post(lane, batch)
-    }
-    const busy = this.#inFlight.size > 0
+    // One that polls begins at once.
+    const polling = this.#lanes.find((lane) => lane.isPolling)
+    if (polling !== undefined && polling.backlog === 0) this.#give(polling)
+    for (const lane of this.#lanes) if (lane.backlog === 0) this.#give(lane)
+    for (const lane of this.#lanes) this.#give(lane)
+    for (const lane of this.#lanes) if (lane.backlog === 0 && lane.ready) this.#share(lane)
+    const busy = this.#isBusy
     if (busy === this.#held) return
     this.#held = busy
     // One of them is enough to keep the process.
     this.#lanes[0].hold(busy)
   }
 
-  #take(queue: Fifo<PoolTask>): Array<PoolTask> {
-    const share = Math.ceil(queue.length / this.#lanes.length)
-    const fitting = this.#meanMs > 0 ? Math.floor(BATCH_MILLISECONDS / this.#meanMs) : 1
-    const most = Math.max(1, Math.min(share, fitting, MAXIMUM_BATCH))
+  /** Gives a lane its next tasks, unless it has enough. */
+  #give(lane: TaskLane): void {
+    const queue = this.#leased.get(lane.index)?.queue ?? this.#queue
+    if (queue.length === 0 || lane.ended) return
+    const known = !Number.isNaN(this.#meanMs)
+    const fitting = known ? Math.max(1, Math.min(BATCH_MILLISECONDS / this.#meanMs, MAXIMUM_BATCH)) : 1
+    if (lane.backlog > (known ? fitting : 0)) return
+    const most = Math.min(Math.ceil(queue.length / this.#lanes.length), Math.floor(fitting))
     const batch: Array<PoolTask> = []
     while (batch.length < most) {
       const task = queue.shift()
       if (task === undefined) break
       if (!task.settled) batch.push(task)
-      // A task with a time limit goes alone: only then is its lane's start its own.
-      if (task.timeoutMs !== undefined) break
     }
-    return batch
+    this.#post(lane, batch, queue)
   }
 
-  #post(lane: TaskLane, batch: ReadonlyArray<PoolTask>): void {
-    const messages = batch.map(({ id, input, keep, name }): TaskMessage => ({ id, input, keep, name }))
-    const before = performance.now()
-    try {
-      lane.post(messages, batch.flatMap(({ transfer }) => transfer))
-    } catch (error) {
-      // What cannot be posted fails; what was with it goes again, each by itself.
-      if (batch.length > 1) {
-        for (const task of batch) this.#post(lane, [task])
-        return
-      }
-      const { message, name, stack } = error as Error
-      this.#settle(batch[0], { reason: "not-cloneable", name, message, stack: stack ?? message })
-      return
+  /** Gives a lane without work what another one has not begun, where that is worth it. */
+  #share(lane: TaskLane): void {
+    if (this.#leased.has(lane.index) || lane.ended) return
+    let from: TaskLane | undefined
+    for (const other of this.#lanes) {
+      if (other.backlog > 1 && !this.#leased.has(other.index) && other.backlog > (from?.backlog ?? 0)) from = other
     }
-    const postMs = performance.now() - before
-    for (const task of batch) {
-      task.lane = lane.index
+    if (from === undefined) return
+    const waiting = from.backlog - 1
+    const pays = waiting * this.#meanMs >= WITHDRAWN_MILLISECONDS || epoch() - from.oldestStart > WITHDRAWN_MILLISECONDS
+    if (!pays) return
+    const tasks = from.withdrawNewest(Math.ceil(waiting / 2))
+    for (const task of tasks) {
+      this.#forget(task)
+      task.attempts--
+    }
+    this.#post(lane, tasks, this.#queue)
+  }
+
+  #post(lane: TaskLane, batch: ReadonlyArray<PoolTask>, queue: Fifo<PoolTask>): void {
+    const began = performance.now()
+    let posted = 0
+    for (const [index, task] of batch.entries()) {
+      if (!lane.hasRoom) {
+        queue.unshift(batch.slice(index))
+        break
+      }
+      try {
+        lane.put(task)
+      } catch (error) {
+        this.#settleFailed(task, { reason: "not-cloneable", ...describeError(error) })
+        continue
+      }
+      posted++
       task.attempts++
-      task.postMs = postMs
       task.batch = batch.length
-      this.#inFlight.set(task.id, task)
-      lane.inFlight.set(task.id, task)
-      if (task.timeoutMs !== undefined) {
-        this.#timers.set(task.id, setTimeout(() => this.#timeOut(task), task.timeoutMs))
-      }
+      if (task.timeoutMs !== undefined) this.#setTimer(task, task.timeoutMs)
     }
+    if (posted > 0) lane.publish(posted, began)
   }
 
-  /** Reads all replies that are there. Answers how many messages. */
+  /** Reads all replies that are there. Answers how many tasks have ended. */
   #drain(): number {
-    let messages = 0
+    let ended = 0
     for (const lane of this.#lanes) {
-      for (;;) {
-        const before = performance.now()
-        const reply = lane.receive()
-        if (reply === undefined) break
-        messages++
-        this.#hear(lane, reply, performance.now() - before)
+      if (lane.hasReply) {
+        for (const task of lane.read(this.#records)) {
+          ended++
+          this.#done(task)
+        }
       }
+      const failure = lane.failure()
+      if (failure === undefined) continue
+      if (lane.ready) void lane.end(failure.message)
+      else this.#giveUp({ reason: "unusable", name: "Error", ...failure })
     }
-    return messages
+    return ended
   }
 
-  #hear(lane: TaskLane, reply: LaneReply, decodeMs: number): void {
-    if (!("kind" in reply)) {
-      for (const done of decodeReplies(reply)) this.#done(lane, done, decodeMs)
-    } else if (reply.kind === "ready") {
-      this.#failedStarts = 0
-    } else {
-      if (lane.ready) {
-        void lane.end(reply.message)
-        return
-      }
-      this.#giveUp({ reason: "unusable", name: "Error", message: reply.message, stack: reply.stack })
-    }
+  #done(task: PoolTask): void {
+    this.#forget(task)
+    this.#failedStarts = 0
+    this.#meanMs = Number.isNaN(this.#meanMs) ? task.ms : this.#meanMs + (task.ms - this.#meanMs) / 16
+    this.#settle(task)
   }
 
-  #done(lane: TaskLane, reply: TaskReply, decodeMs: number): void {
-    const task = this.#inFlight.get(reply.id)
-    lane.inFlight.delete(reply.id)
-    this.#forget(reply.id)
-    const ms = reply.end - reply.start
-    this.#meanMs = Number.isNaN(this.#meanMs) ? ms : this.#meanMs + (ms - this.#meanMs) / 16
-    if (task === undefined || task.settled) return
-    task.reply = reply
-    task.decodeMs = decodeMs
-    const { outcome } = reply
-    this.#settle(task, outcome.ok ? undefined : outcome)
+  #forget(task: PoolTask): void {
+    if (task.timeoutMs === undefined) return
+    clearTimeout(this.#timers.get(task))
+    this.#timers.delete(task)
   }
 
-  #forget(id: number): void {
-    this.#inFlight.delete(id)
-    const timer = this.#timers.get(id)
-    if (timer === undefined) return
-    clearTimeout(timer)
-    this.#timers.delete(id)
-  }
-
-  #settle(task: PoolTask, failure: TaskFailure | undefined): void {
+  #settle(task: PoolTask): void {
     if (task.settled) return
     task.settled = true
-    task.failure = failure
     task.onSettled?.()
   }
 
+  #settleFailed(task: PoolTask, failure: TaskFailure): void {
+    if (task.settled) return
+    task.failure = failure
+    this.#records.addWithout(task)
+    this.#settle(task)
+  }
+
   #fail(task: PoolTask, reason: TaskFailureReason, message: string): void {
-    this.#settle(task, { reason, name: "Error", message, stack: message })
+    this.#settleFailed(task, { reason, name: "Error", message, stack: message })
+  }
+
+  /** Polls for the reply of one short task that somebody waits for. Whether it came. */
+  #poll(): boolean {
+    if (!this.#pollPays || !(this.#meanMs < POLL_MILLISECONDS / 2) || this.#options.width < 2) return false
+    let only: TaskLane | undefined
+    for (const lane of this.#lanes) {
+      if (lane.backlog === 0) continue
+      if (only !== undefined || lane.backlog > 1) return false
+      only = lane
+    }
+    if (only === undefined || !only.isAwaited) return false
+    const lane = only
+    // What comes meanwhile is seen: nobody has to wake this thread.
+    Atomics.store(this.#words, OWNER_SLEEPS, 0)
+    this.#pollPays = pollFor(POLL_MILLISECONDS, () => lane.hasReply)
+    if (this.#listening) Atomics.store(this.#words, OWNER_SLEEPS, 1)
+    if (this.#drain() > 0) this.#dispatch()
+    return !this.#isBusy
   }
 
   /** Waits for replies without blocking, as long as there is something to wait for. */
   #listen(): void {
-    if (this.#listening || this.#closed || this.#inFlight.size === 0) return
+    if (this.#listening || this.#closed || !this.#isBusy) return
+    Atomics.store(this.#words, OWNER_SLEEPS, 1)
     const seen = Atomics.load(this.#words, REPLIES)
     if (this.#drain() > 0) this.#dispatch()
-    if (this.#inFlight.size === 0) return
+    if (!this.#isBusy) {
+      Atomics.store(this.#words, OWNER_SLEEPS, 0)
+      return
+    }
     this.#listening = true
-    const waiting = Atomics.waitAsync(this.#words, REPLIES, seen)
+    const began = performance.now()
+    const several = this.#lanes.some(({ backlog }) => backlog > 1)
+    const waiting = Atomics.waitAsync(this.#words, REPLIES, seen, several ? LATE_MILLISECONDS : undefined)
     const woken = (): void => {
       this.#listening = false
+      Atomics.store(this.#words, OWNER_SLEEPS, 0)
+      this.#pollPays ||= performance.now() - began < 2 * POLL_MILLISECONDS
       this.#drain()
       this.#dispatch()
       this.#listen()
@@ -378,37 +415,53 @@ export class TaskPool {
     else queueMicrotask(woken)
   }
 
-  /** A time limit counts from the task's start: while its lane is still coming up, it has none. */
-  #timeOut(task: PoolTask): void {
-    this.#timers.delete(task.id)
-    this.#drain()
-    if (task.settled) return
-    if (this.#lanes[task.lane].started !== task.id) {
-      this.#timers.set(task.id, setTimeout(() => this.#timeOut(task), task.timeoutMs))
-      return
-    }
-    this.#stop(task, "timeout", `the task took longer than ${task.timeoutMs} ms`)
+  #setTimer(task: PoolTask, milliseconds: number): void {
+    this.#timers.set(task, setTimeout(() => this.#timeOut(task), Math.max(1, milliseconds)))
   }
 
-  /** The same for an owner that blocks, whose timers stand still. */
-  #expire(lane: TaskLane, started: Map<number, number>): void {
-    const id = lane.started
-    const task = this.#inFlight.get(id)
-    if (task?.timeoutMs === undefined) return
-    const since = started.get(id)
-    if (since === undefined) started.set(id, performance.now())
-    else if (performance.now() - since > task.timeoutMs) {
+  /** A time limit counts from the task's start: while it waits for its lane, it has none. */
+  #timeOut(task: PoolTask): void {
+    this.#timers.delete(task)
+    this.#drain()
+    if (task.settled) return
+    const left = this.#timeLeft(task)
+    if (left > 0) this.#setTimer(task, left)
+    else this.#stop(task, "timeout", `the task took longer than ${task.timeoutMs} ms`)
+  }
+
+  /** Milliseconds that a task with a time limit may still take. */
+  #timeLeft(task: PoolTask): number {
+    const lane = this.#lanes[task.lane]
+    const ran = lane.has(task) ? epoch() - lane.startOf(task) : 0
+    return task.timeoutMs! - (ran > 0 ? ran : 0)
+  }
+
+  /** Looks after a lane for an owner that blocks, who hears of no event and no timer. */
+  #watch(lane: TaskLane): void {
+    if (lane.isGone()) {
+      this.#lost(lane)
+      return
+    }
+    if (performance.now() - lane.startedAt > START_MILLISECONDS) this.#watchStart(lane)
+    for (const task of lane.outstanding()) {
+      if (task.timeoutMs === undefined || this.#timeLeft(task) > 0) continue
       this.#stop(task, "timeout", `the task took longer than ${task.timeoutMs} ms`)
     }
+  }
+
+  /** A program whose first steps never end would keep all its tasks waiting. */
+  #watchStart(lane: TaskLane): void {
+    if (lane.ready || this.#closed || this.#lanes[lane.index] !== lane) return
+    this.#giveUp(unusable(`a lane did not come up within ${START_MILLISECONDS} ms`))
   }
 
   #stop(task: PoolTask, reason: "timeout" | "interrupted", message: string): void {
     this.#drain()
     if (task.settled) return
+    this.#forget(task)
     this.#fail(task, reason, message)
     const lane = this.#lanes[task.lane] as TaskLane | undefined
-    // One that has not begun is passed over: its result, if it comes, is dropped.
-    if (lane === undefined || !lane.inFlight.has(task.id) || (lane.ready && lane.started !== task.id)) return
+    if (lane === undefined || !lane.has(task) || lane.withdraw(task)) return
     void lane.end(message)
     this.#lost(lane)
   }
@@ -417,24 +470,22 @@ export class TaskPool {
   #lost(lane: TaskLane): void {
     if (this.#lanes[lane.index] !== lane || this.#closed) return
     this.#drain()
-    const { started } = lane
     if (!lane.ready && ++this.#failedStarts >= MAXIMUM_FAILED_STARTS) {
       this.#giveUp(unusable(`lanes do not start: ${lane.reason}`))
       return
     }
     const again: Array<PoolTask> = []
-    for (const id of lane.inFlight.keys()) {
-      const task = this.#inFlight.get(id)
-      this.#forget(id)
-      if (task === undefined || task.settled) continue
-      // Ids rise, so what lies behind the one that was begun last has not begun.
-      const begun = lane.ready && id <= started
-      const retries = this.#options.onLaneLost === "retry" && task.attempts < this.#options.maximumAttempts
+    for (const task of lane.outstanding()) {
+      this.#forget(task)
+      if (task.settled) continue
+      const begun = lane.hasBegun(task)
       if (!begun) task.attempts--
-      if (!begun || retries) again.push(task)
-      else this.#fail(task, "lane-lost", `the lane was lost under the task: ${lane.reason}`)
+      const retries = this.#options.onLaneLost === "retry" && task.attempts < this.#options.maximumAttempts
+      if (begun && !retries) this.#fail(task, "lane-lost", `the lane was lost under the task: ${lane.reason}`)
+      else if (task.transfer.length > 0) {
+        this.#fail(task, "lane-lost", `the lane was lost with the buffers handed over to it: ${lane.reason}`)
+      } else again.push(task)
     }
-    lane.inFlight.clear()
     const queue = this.#leased.get(lane.index)?.queue ?? this.#queue
     queue.unshift(again)
     this.#lanes[lane.index] = this.#start(lane.index)
@@ -444,11 +495,6 @@ export class TaskPool {
   /** No lane can work: everything fails with the reason. */
   #giveUp(failure: TaskFailure): void {
     this.#unusable ??= failure
-    const waiting = [...this.#inFlight.values()]
-    for (const queue of this.#queues()) {
-      for (let task = queue.shift(); task !== undefined; task = queue.shift()) waiting.push(task)
-    }
-    for (const { id } of waiting) this.#forget(id)
-    for (const task of waiting) this.#settle(task, failure)
+    for (const task of this.#takeAll()) this.#settleFailed(task, failure)
   }
 }

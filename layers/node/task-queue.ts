@@ -3,9 +3,6 @@
  *
  * @since 0.1.0
  */
-import type { TaskRecord } from "../../services/Tasks.ts"
-import type { TaskReply } from "../../src/tasks/protocol.ts"
-
 /**
  * Why a task has no result.
  *
@@ -48,38 +45,24 @@ export interface PoolTask {
   readonly transfer: ReadonlyArray<ArrayBuffer>
   readonly timeoutMs: number | undefined
   readonly keep: boolean
+  /** Milliseconds since the epoch. */
   readonly submitted: number
+  /** Lane that has it, and which of the lane's tasks it is. */
   lane: number
+  number: number
   attempts: number
-  postMs: number
+  /** Tasks that were posted together with it. */
   batch: number
-  decodeMs: number
-  reply: TaskReply | undefined
+  /** Whether somebody waits for it now. */
+  awaited: boolean
+  /** Milliseconds that it ran; -1 for a task that has ended in no lane. */
+  ms: number
+  value: unknown
   failure: TaskFailure | undefined
   settled: boolean
   /** Called once, when the task has ended. */
   onSettled: (() => void) | undefined
 }
-
-/**
- * The record of a task that has ended.
- *
- * @category formatting
- * @since 0.1.0
- */
-export const recordOf = (task: PoolTask): TaskRecord => ({
-  id: task.id,
-  name: task.name,
-  lane: task.lane,
-  submitted: task.submitted,
-  start: task.reply?.start ?? Number.NaN,
-  end: task.reply?.end ?? Number.NaN,
-  cpuMicroseconds: task.reply?.cpu,
-  postMs: task.postMs,
-  decodeMs: task.decodeMs,
-  batch: task.batch,
-  attempts: task.attempts
-})
 
 /**
  * A queue that takes from the front without moving the rest.

@@ -7,24 +7,25 @@
  *
  * @since 0.1.0
  */
-import { type MessagePort, receiveMessageOnPort, workerData } from "node:worker_threads"
+import { type MessagePort, workerData } from "node:worker_threads"
 import { TaskContext, type TaskProgram } from "../../src/tasks/context.ts"
+import { ARENA_PAYLOAD, Mailbox, resultArena, SlotState, SlotTime, SlotWord } from "../../src/tasks/mailbox.ts"
 import {
+  callOwner,
   describeError,
-  encodeReplies,
-  type LaneReply,
-  REPLIES,
-  TASK_ELEMENTS,
-  taskAt,
+  type LaneFailure,
+  TASK_LANE_WORDS,
+  type TaskFault,
   taskLaneBase,
-  type TaskMessage,
   type TaskOutcome,
-  type TaskReply,
   TaskWord
 } from "../../src/tasks/protocol.ts"
 import { runTask } from "../../src/tasks/run.ts"
 import { currentThread } from "./liveness.ts"
 import { resetInstance, type ResetModule } from "./reset-instance.ts"
+import { TaskClock } from "./task-clock.ts"
+import { LaneIdle } from "./task-idle.ts"
+import { epoch, PayloadReceiver, PayloadSender } from "./task-payload.ts"
 
 /**
  * Key of a worker's data under which a task lane finds its own.
@@ -43,32 +44,22 @@ export const TASK_LANE = "folio-wasm/task-lane"
 export interface TaskLaneData {
   readonly lane: number
   readonly words: Int32Array<SharedArrayBuffer>
+  readonly mailbox: SharedArrayBuffer
   readonly port: MessagePort
+  /** Threads that can run at once. */
+  readonly width: number
   readonly program: string | undefined
   readonly module: ResetModule | undefined
 }
 
-/** Milliseconds that a finished task waits at most for the next one of its batch, so that both go in one message. */
+/** Milliseconds that a reply waits at most for those of the tasks behind it, so that the owner is woken once for all. */
 const HOLD_MILLISECONDS = 0.2
 
-/** Milliseconds of work from which its CPU time is looked at. */
-const MEASURED_MILLISECONDS = 0.05
-
-/** Bytes from which the buffer of a result is transferred and not copied: below, copying is as fast. */
-const TRANSFER_BYTES = 16_384
-
-const now = (): number => performance.timeOrigin + performance.now()
-const cpuNow = (): number | undefined => {
-  const usage = process.threadCpuUsage?.()
-  return usage === undefined ? undefined : usage.user + usage.system
-}
-
-/** Buffers that may be handed over: whole ones of plain byte arrays. A guest's memory cannot be detached. */
-const transferable = (value: unknown, guest: WebAssembly.Memory | undefined): ReadonlyArray<ArrayBuffer> => {
-  if (!(value instanceof Uint8Array) || value.byteLength < TRANSFER_BYTES) return []
+/** Buffers that may be handed over: whole ones of plain byte arrays. */
+const transferable = (value: unknown): ReadonlyArray<ArrayBuffer> => {
+  if (!(value instanceof Uint8Array) || value.byteLength < ARENA_PAYLOAD) return []
   const { buffer } = value
-  const whole = buffer instanceof ArrayBuffer && buffer.byteLength === value.byteLength && buffer !== guest?.buffer
-  return whole ? [buffer] : []
+  return buffer instanceof ArrayBuffer && buffer.byteLength === value.byteLength ? [buffer] : []
 }
 
 const openContext = (module: ResetModule, program: TaskProgram): Promise<TaskContext> =>
@@ -78,55 +69,133 @@ class TaskServer {
   readonly #data: TaskLaneData
   readonly #base: number
   readonly #program: TaskProgram
+  readonly #mailbox: Mailbox
+  readonly #sender: PayloadSender
+  readonly #receiver: PayloadReceiver
+  readonly #names: Array<string> = []
+  readonly #clock = new TaskClock()
   #context: TaskContext | undefined
-  #held: Array<TaskReply> = []
-  #heldSince = 0
-  #cpu = cpuNow()
+  /** Number of the next task. */
+  #next = 0
+  /** Replies that the owner has read. */
+  #read = 0
+  /** When the oldest reply was made that the owner was not called for; NaN without one. */
+  #uncalledSince = Number.NaN
 
   constructor(data: TaskLaneData, program: TaskProgram, context: TaskContext | undefined) {
     this.#data = data
     this.#base = taskLaneBase(data.lane)
     this.#program = program
     this.#context = context
+    this.#mailbox = new Mailbox(data.mailbox)
+    this.#sender = new PayloadSender(this.#mailbox, resultArena(), data.port)
+    this.#receiver = new PayloadReceiver(this.#mailbox, data.port)
   }
 
   async serve(): Promise<never> {
-    const { port, words } = this.#data
+    const { words } = this.#data
+    const posted = this.#base + TaskWord.POSTED
+    const lanes = words.length / TASK_LANE_WORDS - 1
+    const idle = new LaneIdle(words, this.#data.lane, lanes, this.#data.width, this.#clock)
     for (;;) {
-      const posted = Atomics.load(words, this.#base + TaskWord.POSTED)
-      const received = receiveMessageOnPort(port)
-      if (received === undefined) {
-        Atomics.wait(words, this.#base + TaskWord.POSTED, posted)
-        continue
+      idle.wait(this.#next)
+      let now = epoch()
+      while (Atomics.load(words, posted) !== this.#next) {
+        const taken = this.#take(now)
+        now = typeof taken === "number" ? taken : await taken
       }
-      const batch = received.message as ReadonlyArray<unknown>
-      for (let index = 0; index < batch.length; index += TASK_ELEMENTS) {
-        const taken = this.#take(taskAt(batch, index))
-        if (taken !== undefined) await taken
-      }
-      this.#flush()
+      this.#call()
     }
   }
 
-  /** One task; a promise only where the task returns one, or its context has to be opened anew. */
-  #take(task: TaskMessage): undefined | Promise<void> {
-    if (this.#held.length > 0 && now() - this.#heldSince > HOLD_MILLISECONDS) this.#flush()
-    Atomics.store(this.#data.words, this.#base + TaskWord.STARTED, task.id)
-    const start = now()
-    const outcome = runTask(this.#program, task.name, task.input, this.#context?.guest)
+  /** One task, begun at `now`. When it is over; a promise only where the task returns one, or its context is opened anew. */
+  #take(now: number): number | Promise<number> {
+    const number = this.#next
+    this.#next = (number + 1) | 0
+    const { words, times } = this.#mailbox
+    const slot = this.#mailbox.slot(number)
+    const nameAt = words[slot + SlotWord.NAME_AT]
+    const known = words[slot + SlotWord.NAME]
+    const name = nameAt < 0 ? this.#names[known] : this.#receiver.name(nameAt)
+    if (nameAt >= 0 && known >= 0) this.#names[known] = name
+    const way = words[slot + SlotWord.INPUT_WAY]
+    if (!this.#mailbox.advance(number, SlotState.POSTED, SlotState.TAKEN)) {
+      this.#receiver.drop(way)
+      this.#over(number, SlotState.PASSED, now)
+      return now
+    }
+    if (now - this.#uncalledSince > HOLD_MILLISECONDS) this.#call()
+    let input: unknown
+    try {
+      input = this.#receiver.receive(way, words[slot + SlotWord.INPUT_AT], words[slot + SlotWord.INPUT_BYTES])
+    } catch (error) {
+      return this.#ended(number, { ok: false, reason: "not-cloneable", ...describeError(error) }, now)
+    }
+    const start = epoch()
+    const time = this.#mailbox.time(number)
+    times[time + SlotTime.INPUT_DECODE] = start - now
+    times[time + SlotTime.START] = start
+    const outcome = runTask(this.#program, name, input, this.#context?.guest)
     return outcome instanceof Promise
-      ? outcome.then((settled) => this.#ended(task, settled, start))
-      : this.#ended(task, outcome, start)
+      ? outcome.then((settled) => this.#ended(number, settled, start))
+      : this.#ended(number, outcome, start)
   }
 
-  #ended(task: TaskMessage, outcome: TaskOutcome, start: number): undefined | Promise<void> {
-    const end = now()
-    if (this.#held.length === 0) this.#heldSince = end
-    this.#held.push({ id: task.id, outcome, start, end, cpu: undefined })
-    if (this.#context === undefined) return undefined
-    // Posted before the reset: the result may hold views of the memory, and nobody waits for the reset.
-    this.#flush()
-    return task.keep ? undefined : this.#reset()
+  /** Replies before the reset: the result may hold views of the memory, and nobody waits for the reset. */
+  #ended(number: number, outcome: TaskOutcome, start: number): number | Promise<number> {
+    const { times, words } = this.#mailbox
+    const end = epoch()
+    const time = this.#mailbox.time(number)
+    times[time + SlotTime.END] = end
+    times[time + SlotTime.CPU] = this.#clock.cpuOf(start, end)
+    const keep = words[this.#mailbox.slot(number) + SlotWord.KEEP] !== 0
+    this.#send(number, outcome)
+    const sent = epoch()
+    times[time + SlotTime.RESULT_ENCODE] = sent - end - this.#sender.postMs
+    times[time + SlotTime.RESULT_POST] = this.#sender.postMs
+    this.#over(number, SlotState.DONE, sent)
+    if (this.#context === undefined || keep) return sent
+    // With nothing behind it, its caller waits for this reply and for no other one.
+    if (Atomics.load(this.#data.words, this.#base + TaskWord.POSTED) === this.#next) this.#call()
+    const reopened = this.#reset()
+    return reopened === undefined ? epoch() : reopened.then(epoch)
+  }
+
+  #send(number: number, outcome: TaskOutcome): void {
+    const { words } = this.#mailbox
+    const read = Atomics.load(this.#data.words, this.#base + TaskWord.READ)
+    for (; this.#read !== read; this.#read = (this.#read + 1) | 0) this.#sender.release()
+    const fault = outcome.ok ? this.#sendValue(outcome.value) : faultOf(outcome)
+    if (fault !== undefined) this.#sender.send(fault, [])
+    const slot = this.#mailbox.slot(number)
+    words[slot + SlotWord.FAILED] = fault === undefined ? 0 : 1
+    words[slot + SlotWord.RESULT_WAY] = this.#sender.way
+    words[slot + SlotWord.RESULT_AT] = this.#sender.at
+    words[slot + SlotWord.RESULT_BYTES] = this.#sender.bytes
+  }
+
+  /** Sends a value; answers why it cannot be sent. */
+  #sendValue(value: unknown, transfer = transferable(value)): TaskFault | undefined {
+    try {
+      this.#sender.send(value, transfer)
+      return undefined
+    } catch (error) {
+      // A buffer that cannot be handed over, as that of a memory, can still be copied.
+      return transfer.length > 0
+        ? this.#sendValue(value, [])
+        : { reason: "not-cloneable", ...describeError(error) }
+    }
+  }
+
+  #over(number: number, state: number, now: number): void {
+    this.#mailbox.setState(number, state)
+    if (Number.isNaN(this.#uncalledSince)) this.#uncalledSince = now
+  }
+
+  #call(): void {
+    if (Number.isNaN(this.#uncalledSince)) return
+    this.#uncalledSince = Number.NaN
+    callOwner(this.#data.words)
   }
 
   /** Puts the context back, or opens a new one where it cannot be put back. */
@@ -142,41 +211,21 @@ class TaskServer {
     this.#context!.release()
     this.#context = await openContext(this.#data.module!, this.#program)
   }
-
-  #flush(): void {
-    const replies = this.#held
-    if (replies.length === 0) return
-    this.#held = []
-    const memory = this.#context?.guest.memory
-    const transfer: Array<ArrayBuffer> = []
-    for (const { outcome } of replies) if (outcome.ok) transfer.push(...transferable(outcome.value, memory))
-    // A look costs 2 µs: tasks that are hardly longer are not measured, and the one behind the message delays nobody.
-    const length = replies[replies.length - 1].end - replies[0].start
-    const cpu = length < MEASURED_MILLISECONDS ? undefined : cpuNow()
-    const used = cpu === undefined || this.#cpu === undefined ? undefined : cpu - this.#cpu
-    try {
-      send(this.#data, encodeReplies(replies, used), transfer)
-    } catch {
-      // One of them cannot be posted: each goes by itself, so that only that one fails.
-      for (const reply of replies) this.#sendOne(reply)
-    }
-    this.#cpu = cpuNow()
-  }
-
-  #sendOne(reply: TaskReply): void {
-    try {
-      send(this.#data, encodeReplies([reply], undefined))
-    } catch (error) {
-      const outcome: TaskOutcome = { ok: false, reason: "not-cloneable", ...describeError(error) }
-      send(this.#data, encodeReplies([{ ...reply, outcome }], undefined))
-    }
-  }
 }
 
-const send = ({ port, words }: TaskLaneData, reply: LaneReply, transfer: Array<ArrayBuffer> = []): void => {
-  port.postMessage(reply, transfer)
-  Atomics.add(words, REPLIES, 1)
-  Atomics.notify(words, REPLIES)
+const faultOf = ({ message, name, reason, stack }: TaskFault): TaskFault => ({ reason, name, message, stack })
+
+/**
+ * Tells the owner why this lane cannot work.
+ *
+ * @category serving
+ * @since 0.1.0
+ */
+export const failLane = ({ lane, port, words }: TaskLaneData, error: unknown): void => {
+  const { message, stack } = describeError(error)
+  port.postMessage({ failure: { message, stack } satisfies LaneFailure })
+  Atomics.store(words, taskLaneBase(lane) + TaskWord.FAILED, 1)
+  callOwner(words)
 }
 
 /**
@@ -194,10 +243,9 @@ export const serveTasks = async (program: TaskProgram): Promise<void> => {
     const base = taskLaneBase(data.lane)
     Atomics.store(data.words, base + TaskWord.THREAD, currentThread() ?? 0)
     Atomics.store(data.words, base + TaskWord.READY, 1)
-    send(data, { kind: "ready" })
+    callOwner(data.words)
     await new TaskServer(data, program, context).serve()
   } catch (error) {
-    const { message, stack } = describeError(error)
-    send(data, { kind: "failed", message, stack })
+    failLane(data, error)
   }
 }

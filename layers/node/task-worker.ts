@@ -5,8 +5,7 @@
  */
 import { workerData } from "node:worker_threads"
 import type { TaskProgram } from "../../src/tasks/context.ts"
-import { describeError, REPLIES } from "../../src/tasks/protocol.ts"
-import { serveTasks, TASK_LANE, type TaskLaneData } from "./task-server.ts"
+import { failLane, serveTasks, TASK_LANE, type TaskLaneData } from "./task-server.ts"
 
 const data = (workerData as Record<string, unknown>)[TASK_LANE] as TaskLaneData
 
@@ -18,9 +17,4 @@ const load = async (): Promise<TaskProgram> => {
   return program as TaskProgram
 }
 
-await load().then(serveTasks, (error: unknown) => {
-  const { message, stack } = describeError(error)
-  data.port.postMessage({ kind: "failed", message, stack })
-  Atomics.add(data.words, REPLIES, 1)
-  Atomics.notify(data.words, REPLIES)
-})
+await load().then(serveTasks, (error: unknown) => failLane(data, error))

@@ -6,8 +6,13 @@
 import type { Guest, TaskProgram } from "./context.ts"
 import { describeError, RESET_TASK, type TaskOutcome } from "./protocol.ts"
 
-/** A view of a part is posted with all of its buffer: so only the part is kept. */
-const compact = (value: unknown): unknown =>
+/**
+ * A value as it is sent: the structured clone of a view takes all of its buffer along, so of a part only the part is kept.
+ *
+ * @category encoding
+ * @since 0.1.0
+ */
+export const compact = (value: unknown): unknown =>
   ArrayBuffer.isView(value) && !(value instanceof DataView) && value.byteLength < value.buffer.byteLength
     ? (value as Uint8Array).slice()
     : value
