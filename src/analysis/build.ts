@@ -11,6 +11,7 @@ import { InstructionReader } from "../binary/instruction.ts"
 import type { FunctionType, ValueType, WasmModule } from "../binary/module.ts"
 import { localTypes } from "../binary/module.ts"
 import { laneShape, loadShape, numericShape, storeShape } from "../binary/opcodes.ts"
+import { type OpaqueStep, opaqueStep } from "./effects.ts"
 import type { EffectCode, Graph, LoadInfo } from "./graph.ts"
 import { Kind } from "./graph.ts"
 import type { LoopLiveness } from "./liveness.ts"
@@ -240,7 +241,6 @@ class Builder extends RegionState {
       graph.b[this.stack[this.stack.length - 1]] = vector
       return
     }
-    if (opcode >= 0xfe000 && opcode < 0xff000) return this.atomic(opcode)
     switch (opcode) {
       case 0x10:
         if (this.follow(reader.index)) return
@@ -255,36 +255,14 @@ class Builder extends RegionState {
         if (reader.memory !== 0) this.effect("other-memory")
         this.stack.push(this.node(Kind.MemorySize, 0, 0, 0, 0, "i32"))
         return
-      case 0x40:
-        return this.opaqueStep("memory-grow", 1, "i32")
       case 0xfc00a:
       case 0xfc00b:
         return this.bulk(opcode === 0xfc00a)
-      case 0xfc008:
-        return this.opaqueStep("bulk-memory", 3, undefined)
-      case 0xfc009:
-        return this.opaqueStep("bulk-memory", 0, undefined)
-      case 0xfc00c:
-      case 0xfc00e:
-      case 0xfc011:
-        return this.opaqueStep("table", 3, undefined)
-      case 0xfc00d:
-        return this.opaqueStep("table", 0, undefined)
-      case 0xfc00f:
-        return this.opaqueStep("table", 2, "i32")
-      case 0xfc010:
-        return this.opaqueStep("table", 0, "i32")
-      case 0x25:
-        return this.opaqueStep("table", 1, "ref")
-      case 0x26:
-        return this.opaqueStep("table", 2, undefined)
-      case 0xd0:
-      case 0xd2:
-        return this.opaqueStep("reference", 0, "ref")
-      case 0xd1:
-        return this.opaqueStep("reference", 1, "i32")
-      default:
-        throw new RegionTooLarge(`instruction 0x${opcode.toString(16)}`)
+      default: {
+        const step = opaqueStep(opcode)
+        if (step === undefined) throw new RegionTooLarge(`instruction 0x${opcode.toString(16)}`)
+        return this.opaqueStep(step)
+      }
     }
   }
 
@@ -294,7 +272,7 @@ class Builder extends RegionState {
     const [target, source, length] = this.stack.slice(-3)
     const bytes = graph.isConst32(length) ? graph.a[length] : 0
     if (bytes < 1 || bytes > MAXIMUM_BULK || reader.memory !== 0 || (copies && reader.index2 !== 0)) {
-      return this.opaqueStep("bulk-memory", 3, undefined)
+      return this.opaqueStep({ code: "bulk-memory", pops: 3, result: undefined })
     }
     this.popMany(3)
     graph.bulk.add(reader.start)
@@ -328,11 +306,10 @@ class Builder extends RegionState {
    */
   follow(functionIndex: number): boolean {
     const { limits, module } = this
-    const { body, typeIndex } = module.functions[functionIndex]
-    const functionType = module.types[typeIndex]
-    if (body === undefined || functionType === undefined || module.bytes[this.reader.position] === 0x00) return false
-    if (limits.summaries?.of(functionIndex).followable !== true) return false
+    if (limits.summaries?.follows(functionIndex, this.reader.position) !== true) return false
     if ([this.context, ...this.callers].some((context) => context.functionIndex === functionIndex)) return false
+    const { body, typeIndex } = module.functions[functionIndex]
+    const functionType = module.types[typeIndex]!
     const { codeStart, types } = localTypes(module, functionIndex)
     this.graph.calls.push({ position: this.reader.start, block: this.current })
     const callerLocals = this.locals
@@ -349,8 +326,7 @@ class Builder extends RegionState {
       functionType,
       assigned,
       slotOf: new Map(assigned.map((local) => [local, local])),
-      reader: new InstructionReader(module.bytes, codeStart, body.end),
-      codeEnd: body.end,
+      reader: new InstructionReader(module.bytes, codeStart, body!.end),
       base
     }
     this.locals = locals
@@ -392,23 +368,10 @@ class Builder extends RegionState {
     for (const result of type.results) this.stack.push(this.opaque(result))
   }
 
-  opaqueStep(code: EffectCode, pops: number, result: ValueType | undefined): void {
+  opaqueStep({ code, pops, result }: OpaqueStep): void {
     this.graph.used.push(...this.popMany(pops))
     this.effect(code)
     if (result !== undefined) this.stack.push(this.opaque(result))
-  }
-
-  /** Operand counts of the threads proposal: notify/wait, loads, stores, read-modify-write, compare-exchange. */
-  atomic(opcode: number): void {
-    const sub = opcode & 0xfff
-    const wide = (narrow: boolean): ValueType => (narrow ? "i64" : "i32")
-    if (sub === 3) return this.opaqueStep("atomic", 0, undefined)
-    if (sub === 0) return this.opaqueStep("atomic", 2, "i32")
-    if (sub === 1 || sub === 2) return this.opaqueStep("atomic", 3, "i32")
-    if (sub >= 0x10 && sub <= 0x16) return this.opaqueStep("atomic", 1, wide(sub === 0x11 || sub >= 0x14))
-    if (sub >= 0x17 && sub <= 0x1d) return this.opaqueStep("atomic", 2, undefined)
-    const kind = (sub - 0x1e) % 7
-    return this.opaqueStep("atomic", sub >= 0x48 ? 3 : 2, wide(kind === 1 || kind >= 4))
   }
 }
 
@@ -418,9 +381,8 @@ const writtenGlobals = (module: WasmModule, shape: LoopShape, summaries: Summari
   const found = new Set<number>()
   while (reader.next()) {
     if (reader.opcode === 0x24 && isIntegerGlobal(module, reader.index)) found.add(reader.index)
-    if (reader.opcode !== 0x10 || summaries === undefined || module.bytes[reader.position] === 0x00) continue
-    const summary = summaries.of(reader.index)
-    if (summary.followable) { for (const index of summary.writes) found.add(index) }
+    if (reader.opcode !== 0x10 || summaries?.follows(reader.index, reader.position) !== true) continue
+    for (const index of summaries.of(reader.index).writes) found.add(index)
   }
   return found
 }

@@ -51,7 +51,6 @@ export interface Context {
   readonly assigned: ReadonlyArray<number>
   readonly slotOf: ReadonlyMap<number, number>
   readonly reader: InstructionReader
-  readonly codeEnd: number
   /** Frames below this one belong to callers. */
   readonly base: number
 }
@@ -139,7 +138,6 @@ export class RegionState {
       assigned,
       slotOf: new Map(assigned.map((local, slot) => [local, slot])),
       reader: new InstructionReader(module.bytes, shape.bodyStart, shape.end),
-      codeEnd: shape.end,
       base: 0
     }
     this.locals = new Int32Array(assigned.length)

@@ -44,6 +44,11 @@ export class Summaries {
     this.#module = module
   }
 
+  /** True when a call that ends at `position` is followed: a followable callee, unless it never returns. */
+  follows(functionIndex: number, position: number): boolean {
+    return this.#module.bytes[position] !== 0x00 && this.of(functionIndex).followable
+  }
+
   /** The summary of a function. A function that reaches itself is not followable. */
   of(functionIndex: number): FunctionSummary {
     const known = this.#known.get(functionIndex)

@@ -5,7 +5,7 @@
  */
 import { necessaryConditions } from "../analysis/conditions.ts"
 import { demanded } from "../analysis/demand.ts"
-import type { AccessGroup } from "../analysis/footprint.ts"
+import type { AccessGroup, Footprint } from "../analysis/footprint.ts"
 import { footprint } from "../analysis/footprint.ts"
 import type { Access, Graph } from "../analysis/graph.ts"
 import { Kind } from "../analysis/graph.ts"
@@ -119,13 +119,9 @@ export const loopFacts = (
   }
   if (reasons.length > 0) return reasons
 
-  const { groups, induction, privately, unknown } = inductionOf(graph)
-  const trip = induction.trip(0)
-  if (trip === undefined) {
-    refuse("uncountable", loop.offset, "no test that bounds the number of iterations was found")
-  } else if (!induction.isInvariantTrip(trip)) {
-    refuse("uncountable", loop.offset, "the bound of the loop changes while it runs")
-  }
+  const judged = inductionOf(graph)
+  if ("code" in judged) return [judged]
+  const { groups, induction, privately, trip, unknown } = judged
   const checked = new Set<number>()
   /** Globals where a load that nothing has tested may trap in an iteration that the owner runs. */
   const exposed: Array<number> = []
@@ -179,7 +175,7 @@ export const loopFacts = (
   if (!groups.some((g) => g.kind === "store" && !g.fixed) && reductions.length === 0 && reasons.length === 0) {
     refuse("no-stores", loop.offset, "the loop stores nothing and reduces nothing")
   }
-  if (reasons.length > 0 || trip === undefined) return reasons
+  if (reasons.length > 0) return reasons
 
   const { aborts, divisors } = hazards(graph, induction, trip)
   const cut = waysOut(graph)
@@ -228,22 +224,36 @@ export const loopFacts = (
   return { ...facts, obligations: obligationsOf(facts) }
 }
 
+/** A loop that can be counted, with everything that it touches. */
+interface Judged extends Footprint {
+  readonly induction: Induction
+  readonly privately: Privacy
+  readonly trip: Trip
+}
+
 /**
  * Induction and footprint. A load whose bytes its own iteration stores is no invariant, however fixed its address:
- * where one was taken as such, everything is judged again without.
+ * where one was taken as such, everything is judged again without. A loop that cannot be counted is not looked at
+ * further.
  */
-const inductionOf = (
-  graph: Graph
-): ReturnType<typeof footprint> & { readonly induction: Induction; readonly privately: Privacy } => {
+const inductionOf = (graph: Graph): Judged | Reason => {
   const varying = new Set<number>()
+  const { offset } = graph.loops[0]
   for (;;) {
     const induction = new Induction(graph, varying)
+    const trip = induction.trip(0)
+    if (trip === undefined) {
+      return { code: "uncountable", offset, detail: "no test that bounds the number of iterations was found" }
+    }
+    if (!induction.isInvariantTrip(trip)) {
+      return { code: "uncountable", offset, detail: "the bound of the loop changes while it runs" }
+    }
     const found = footprint(induction)
     const privately = privacy(induction, found.groups)
     const own = [...privately.covered, ...privately.contained.map(({ load }) => load)]
       .flatMap(({ members }) => members.map(({ access }) => access.node))
       .filter((node) => induction.invariantLoads.has(node))
-    if (own.length === 0) return { ...found, induction, privately }
+    if (own.length === 0) return { ...found, induction, privately, trip }
     for (const node of own) varying.add(node)
   }
 }

@@ -5,6 +5,7 @@
  */
 import { buildRegion } from "../analysis/build.ts"
 import { CodeIndex } from "../analysis/code-index.ts"
+import { functionFlow } from "../analysis/flow.ts"
 import type { Graph } from "../analysis/graph.ts"
 import { AnalysisBudgetExceeded } from "../analysis/induction.ts"
 import { loopLiveness } from "../analysis/liveness.ts"
@@ -24,6 +25,7 @@ import type { LoopFacts } from "./loop.ts"
 import { loopFacts } from "./loop.ts"
 import type { Mechanism } from "./mechanisms.ts"
 import { allMechanisms } from "./mechanisms.ts"
+import { Screening } from "./screening.ts"
 import { isAlwaysShort } from "./short.ts"
 import type { MemoryFacts, Obligation, Plan, PlannedLoop, Reason, ReasonCode, RefusedLoop } from "./types.ts"
 import { PLAN_VERSION } from "./types.ts"
@@ -211,7 +213,9 @@ const planFunction = (
   const { types } = localTypes(module, functionIndex)
   const functionType = module.types[module.functions[functionIndex].typeIndex]
   if (functionType === undefined) return
-  let liveness: ReturnType<typeof loopLiveness> | "unknown" = "unknown"
+  let liveness: ReturnType<typeof loopLiveness> | undefined
+  let screening: Screening | undefined
+  let flowKnown = false
   const planned = new Set<number>()
   for (const [position, shape] of shapes.entries()) {
     if (insidePlanned(shapes, position, planned)) {
@@ -232,7 +236,19 @@ const planFunction = (
       refused(shape, [{ code: "budget", offset: shape.offset, detail: `the module has ${maximumPlans} plans already` }])
       continue
     }
-    if (liveness === "unknown") liveness = loopLiveness(module, functionIndex)
+    if (!flowKnown) {
+      flowKnown = true
+      const flow = functionFlow(module, functionIndex, summaries)
+      if (flow !== undefined) {
+        screening = new Screening(flow)
+        liveness = loopLiveness(flow)
+      }
+    }
+    const screened = screening?.refusals(shape) ?? []
+    if (screened.length > 0) {
+      refused(shape, screened)
+      continue
+    }
     try {
       const live = liveness?.get(shape.offset)
       const graph = regionOf(
