@@ -9,20 +9,21 @@
  * @since 0.1.0
  */
 import type * as Cpu from "../layers/node/cpu.ts"
-import type * as Loaded from "../layers/node/dropin.ts"
+import { type DropIn, makeDropIn } from "../layers/node/dropin.ts"
 import type * as Engine from "../layers/node/engine.ts"
 import { judgeHost } from "../layers/node/host.ts"
-import { type Decisions, intercept, isIntercepted, undecided } from "../layers/node/intercept.ts"
+import { type Decisions, intercept, undecided } from "../layers/node/intercept.ts"
+import { isIntercepted } from "../layers/node/original.ts"
 import type * as Report from "../layers/node/report.ts"
 import { requireModule } from "../layers/node/require.ts"
 import { readSettings, type Settings } from "../layers/node/settings.ts"
 import type * as Prepare from "../src/plan/prepare.ts"
 
-let dropIn: Loaded.DropIn | undefined
+let dropIn: DropIn | undefined
 
-/** Loads what the program's first module needs. */
+/** Makes what the program's first module needs. */
 const start = (settings: Settings, rung: string): Decisions => {
-  const made = requireModule<typeof Loaded>("./dropin").makeDropIn({
+  const made = makeDropIn({
     settings,
     rung,
     environment: process.env,

@@ -12,8 +12,9 @@ import { makeControl } from "../../src/lane/control.ts"
 import { memoryName, tableName, thresholdName } from "../../src/plan/hidden.ts"
 import type { Prepared } from "../../src/plan/prepare.ts"
 import type { PlannedLoop } from "../../src/plan/types.ts"
+import { type Bundle, bundleIdentity, decodeBundle } from "./bundle.ts"
 import type { EngineReport, InstanceReport } from "./engine.ts"
-import { type Bundle, bundleIdentity, decodeBundle } from "./entry.ts"
+import { compiledGuard } from "./guards.ts"
 import { visibleExports } from "./marker.ts"
 import { engineExports, original } from "./original.ts"
 
@@ -100,9 +101,8 @@ const bindDeferred = (exports: WebAssembly.Exports, { guard, plan }: Bundle, eno
     return 0
   }
   control ??= makeControl(0)
-  const module = new original.Module(guard as Uint8Array<ArrayBuffer>)
   const memory = exports[memoryName] as WebAssembly.Memory
-  const enter = new original.Instance(module, { folio: { memory, control, dispatch } }).exports
+  const enter = new original.Instance(compiledGuard(guard), { folio: { memory, control, dispatch } }).exports
   const table = exports[tableName] as WebAssembly.Table
   for (const { index } of loops) table.set(index, enter[`enter${index}`])
   setThresholds(thresholdOf)

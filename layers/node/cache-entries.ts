@@ -5,8 +5,10 @@
  */
 import * as Fs from "node:fs"
 import * as Path from "node:path"
+import { decodeBundle } from "./bundle.ts"
 import { entriesIn } from "./cache.ts"
-import { decodeBundle, entryParts, hexadecimal } from "./entry.ts"
+import { hexadecimal } from "./checksum.ts"
+import { entryFacts } from "./entry.ts"
 import { original } from "./original.ts"
 import type { PreparationSummary } from "./preparation.ts"
 
@@ -17,7 +19,7 @@ import type { PreparationSummary } from "./preparation.ts"
  * @since 0.1.0
  */
 export interface EntryContent {
-  /** Hash of the module, in hexadecimal digits. */
+  /** Checksum of the module, in hexadecimal digits. */
   readonly module: string
   readonly moduleBytes: number
   readonly summary: PreparationSummary
@@ -49,47 +51,28 @@ export interface StoredEntry {
 }
 
 /** `<fingerprint>-<build>-<V8>-<rung>`; only the build's version and V8's may have a hyphen. */
-const nameOf = /^[0-9a-f]{32}-(.+)-(\d+(?:\.\d+){3}(?:-[\w.]+)?)-([\w.+-]+?)$/
+const nameOf = /^[0-9a-f]{16}-(.+)-(\d+(?:\.\d+){3}(?:-[\w.]+)?)-([\w.+-]+?)$/
 
 const messageOf = (error: unknown): string => error instanceof Error ? error.message : String(error)
 
-const textOf = (bytes: Uint8Array): string => new TextDecoder().decode(bytes)
-
-/** Reads the runs of a patch without a module. Throws a `RangeError` where they do not fit its length. */
-const checkPatch = (patch: Uint8Array, input: number, output: number): void => {
-  const view = new DataView(patch.buffer, patch.byteOffset, patch.byteLength)
-  let at = 0
-  let to = 0
-  for (let run = 0; run < patch.length;) {
-    at += view.getInt32(run, true)
-    const copy = view.getUint32(run + 4, true)
-    const insert = view.getUint32(run + 8, true)
-    if (at < 0 || at + copy > input) throw new RangeError("its patch copies from outside the module")
-    at += copy
-    to += copy + insert
-    run += 12 + insert
-    if (run > patch.length) throw new RangeError("its patch breaks off")
-  }
-  if (to !== output) throw new RangeError("its patch makes a module of another length")
-}
-
 /** What an entry holds. Throws where it cannot be used as it is. */
 const contentOf = (bytes: Uint8Array, build: string | undefined): EntryContent => {
-  const [of, summary, length, patch, bundle] = entryParts(bytes)
-  const moduleBytes = new DataView(of.buffer, of.byteOffset, of.byteLength).getUint32(0, true)
-  if (bundle !== undefined) {
-    checkPatch(patch, moduleBytes, new DataView(length.buffer, length.byteOffset, 4).getUint32(0, true))
-    const decoded = build === undefined ? undefined : decodeBundle(bundle, build)
+  const { length, patched, sum, summary } = entryFacts(bytes)
+  if (patched !== undefined) {
+    const { bundle, module } = patched
+    const decoded = build === undefined ? undefined : decodeBundle(module.subarray(bundle), build)
     if (decoded === undefined) throw new RangeError("its bundle is of another build")
-    for (const emitted of [decoded.guard, ...decoded.chunks]) {
-      if (!original.validate(new Uint8Array(emitted))) throw new RangeError("the engine refuses a module of it")
+    for (const emitted of [module, decoded.guard, ...decoded.chunks]) {
+      if (!original.validate(emitted as Uint8Array<ArrayBuffer>)) {
+        throw new RangeError("the engine refuses a module of it")
+      }
     }
   }
   return {
-    module: hexadecimal(of.subarray(4)),
-    moduleBytes,
-    summary: JSON.parse(textOf(summary)) as PreparationSummary,
-    patched: bundle !== undefined
+    module: hexadecimal(sum),
+    moduleBytes: length,
+    summary: JSON.parse(summary) as PreparationSummary,
+    patched: patched !== undefined
   }
 }
 
@@ -107,7 +90,7 @@ const readEntry = (file: string, presentBuild: string): StoredEntry | undefined 
 }
 
 /**
- * All entries of a cache, those used last first. Every byte of each is compared with its hash, patches and bundles are
+ * All entries of a cache, those used last first. Every byte of each is compared with its sum, bundles are
  * read, and the engine judges the modules in them. A directory that is not there has none; throws what else the file
  * system throws.
  *

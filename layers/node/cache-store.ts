@@ -5,7 +5,6 @@
  */
 import * as Fs from "node:fs"
 import * as Path from "node:path"
-import { type CacheEntry, encodeEntry } from "./entry.ts"
 
 /** Milliseconds after which a file of somebody else's unfinished writing is removed. */
 const abandoned = 3_600_000
@@ -34,14 +33,13 @@ export interface StoreLimits {
 export const storeEntry = (
   directory: string,
   file: string,
-  bytes: Uint8Array,
-  entry: CacheEntry,
+  entry: Uint8Array,
   limits: StoreLimits
 ): void => {
   const unfinished = Path.join(directory, `.${process.pid}.${Math.random().toString(36).slice(2)}`)
   Fs.mkdirSync(directory, { recursive: true, mode: 0o700 })
   try {
-    Fs.writeFileSync(unfinished, encodeEntry(bytes, entry), { flag: "wx", mode: 0o600 })
+    Fs.writeFileSync(unfinished, entry, { flag: "wx", mode: 0o600 })
     Fs.renameSync(unfinished, file)
   } catch (error) {
     Fs.rmSync(unfinished, { force: true })

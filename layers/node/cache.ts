@@ -1,8 +1,8 @@
 /**
- * Patches kept for the next start: one file a module in one directory, `v1/<fingerprint>-<build>-<V8>-<rung>`.
+ * Patched modules kept for the next start: one file a module in one directory, `v1/<fingerprint>-<build>-<V8>-<rung>`.
  *
  * The fingerprint is over the length and samples of the bytes, so that a module without an entry, or with one that says
- * that nothing is to be done, is not hashed as a whole; before a patch is applied all of the module is compared.
+ * that nothing is to be done, is not read as a whole; before a patched module is used all of the original is compared.
  *
  * Files are written under another name and renamed, so a reader sees all or nothing. Whatever the directory refuses
  * (reading, writing, space) the program goes on without it. Entries are code that will run: a directory that others
@@ -11,7 +11,8 @@
  * @since 0.1.0
  */
 import type * as Store from "./cache-store.ts"
-import { type CacheEntry, decodeEntry, hash128, hexadecimal, patchedModule } from "./entry.ts"
+import { checksum, hexadecimal } from "./checksum.ts"
+import { type CacheEntry, decodeEntry } from "./entry.ts"
 import { requireModule } from "./require.ts"
 
 // Asked for, not imported: the module of `node:fs` that `import` makes loads what nobody here needs.
@@ -33,7 +34,7 @@ const sampleBytes = 128
 const samples = 48
 
 /**
- * Outcome of a look-up. `found`: the entry, and the patched module where there is one. `damaged`: the entry cannot be
+ * Outcome of a look-up. `found`: the entry, and the bytes that it is a view of. `damaged`: the entry cannot be
  * used and has been removed.
  *
  * @category models
@@ -41,7 +42,7 @@ const samples = 48
  */
 export type Lookup =
   | { readonly _tag: "miss" }
-  | { readonly _tag: "found"; readonly entry: CacheEntry; readonly module: Uint8Array<ArrayBuffer> | undefined }
+  | { readonly _tag: "found"; readonly entry: CacheEntry; readonly bytes: Uint8Array }
   | { readonly _tag: "damaged"; readonly file: string; readonly reason: string }
 
 /**
@@ -87,57 +88,24 @@ export const cacheDirectory = (
  */
 export const entriesIn = (directory: string): string => Path.join(directory, "v1")
 
-/** Folders whose code decides what a patch holds. */
-const compiler = ["src/binary", "src/analysis", "src/transform", "src/plan", "layers/node"]
-
-/** The repository runs its TypeScript; the published package has JavaScript, one folder further down. */
-const isPublished = import.meta.url.endsWith(".js")
-
-const version = (): string => {
-  const file = new URL(isPublished ? "../../../package.json" : "../../package.json", import.meta.url)
-  return (JSON.parse(Fs.readFileSync(file, "utf8")) as { readonly version: string }).version
-}
-
-/** When a file was written last, in milliseconds. */
-const written = (path: string): number => Fs.statSync(new URL(`../../${path}`, import.meta.url)).mtimeMs
-
-/** The newest file of the compiler: while it is being worked on, each version of it is a build of its own. */
-const newest = (): number => {
-  const files = compiler.flatMap((folder) =>
-    Fs.readdirSync(new URL(`../../${folder}`, import.meta.url))
-      .filter((name) => name.endsWith(".ts"))
-      .map((name) => `${folder}/${name}`)
-  )
-  return Math.max(...files.map(written))
-}
-
-let known: string | undefined
-
 /**
- * The version, and a time that tells apart builds of the same version: that of one file where all are written together,
- * of the newest file where they are edited one by one.
+ * Length and samples of a module, summed: sixteen hexadecimal digits. All of a module that is not large.
  *
  * @category identity
  * @since 0.1.0
  */
-export const buildIdentity = (): string =>
-  known ??= `${version()}+${Math.floor(isPublished ? written("src/plan/prepare.js") : newest()).toString(36)}`
+export const fingerprint = (bytes: Uint8Array): string => hexadecimal(checksum(samplesOf(bytes), BigInt(bytes.length)))
 
-/**
- * Length and samples of a module, hashed: hexadecimal digits of 128 bits.
- *
- * @category identity
- * @since 0.1.0
- */
-export const fingerprint = (bytes: Uint8Array): string => {
-  if (bytes.length <= sampledFrom) return hexadecimal(hash128(bytes))
-  const sampled = new Uint8Array(samples * sampleBytes)
+const samplesOf = function*(bytes: Uint8Array): Generator<Uint8Array> {
+  if (bytes.length <= sampledFrom) {
+    yield bytes
+    return
+  }
   const step = (bytes.length - sampleBytes) / (samples - 1)
   for (let sample = 0; sample < samples; sample++) {
     const at = Math.floor(sample * step)
-    sampled.set(bytes.subarray(at, at + sampleBytes), sample * sampleBytes)
+    yield bytes.subarray(at, at + sampleBytes)
   }
-  return hexadecimal(hash128(sampled, bytes.length))
 }
 
 /**
@@ -181,10 +149,8 @@ export class PatchCache {
     try {
       const entry = decodeEntry(content, bytes)
       if (entry === undefined) return { _tag: "miss" }
-      const { patch } = entry
-      const module = patch === undefined ? undefined : patchedModule(bytes, patch)
       this.#touch(file)
-      return { _tag: "found", entry, module }
+      return { _tag: "found", entry, bytes: content }
     } catch (error) {
       this.#attempt(() => Fs.rmSync(file, { force: true }))
       return { _tag: "damaged", file, reason: error instanceof Error ? error.message : String(error) }
@@ -192,9 +158,9 @@ export class PatchCache {
   }
 
   /** Keeps what is known of a module; false where the directory refuses. */
-  store(bytes: Uint8Array, entry: CacheEntry): boolean {
+  store(bytes: Uint8Array, entry: Uint8Array): boolean {
     const { storeEntry } = requireModule<typeof Store>("./cache-store")
-    return this.#attempt(() => storeEntry(this.#directory, this.fileOf(bytes), bytes, entry, this.#limits))
+    return this.#attempt(() => storeEntry(this.#directory, this.fileOf(bytes), entry, this.#limits))
   }
 
   /** The modification time tells when an entry was used last. */

@@ -10,17 +10,19 @@
  *              └────────────────────────┴──── patched module, or native
  * ```
  *
- * Loaded when the first module is compiled, never before. The compiler and the engine are loaded later still: the one
- * when a module is not in the cache, the other when planned loops do something.
+ * Made when the first module is compiled, never before. The compiler and the engine are loaded later still: the one when
+ * a module is not in the cache, the other when planned loops do something.
  *
  * @since 0.1.0
  */
 import type { prepare as Prepare } from "../../src/plan/prepare.ts"
 import { Binder, type BinderEngine } from "./binder.ts"
+import { buildIdentity } from "./build-identity.ts"
+import { bundleIdentity } from "./bundle.ts"
 import type * as CacheStore from "./cache-store.ts"
-import { buildIdentity, cacheDirectory, entriesIn, fingerprint, PatchCache } from "./cache.ts"
+import { cacheDirectory, entriesIn, fingerprint, PatchCache } from "./cache.ts"
 import { makeDecisions, type Substitution } from "./decisions.ts"
-import { type CacheEntry, hash128, identityIn, patchedModule, sameBytes } from "./entry.ts"
+import { type CacheEntry, decodeEntry } from "./entry.ts"
 import type { Decisions } from "./intercept.ts"
 import type * as Queue from "./preparation-queue.ts"
 import type * as Preparing from "./preparation.ts"
@@ -56,8 +58,15 @@ export interface DropInOptions {
 
 /** A module that the program compiled, and what stays in memory of it. */
 interface Known {
-  readonly record: { -readonly [Key in keyof Report.ModuleReport]: Report.ModuleReport[Key] }
-  entry: CacheEntry | undefined
+  readonly record: ModuleRecord
+  /** The module's entry as bytes. Held weakly where the cache has it as well: a patched module is as large as itself. */
+  entry: { deref(): Uint8Array | undefined } | undefined
+  /** Facts for the report, as JSON. */
+  summary: string | undefined
+}
+
+type ModuleRecord = {
+  -readonly [Key in Exclude<keyof Report.ModuleReport, "summary" | "execution">]: Report.ModuleReport[Key]
 }
 
 const newModule = (bytes: number | undefined, from: string | undefined): Known => ({
@@ -68,12 +77,11 @@ const newModule = (bytes: number | undefined, from: string | undefined): Known =
     state: "unprepared",
     reason: undefined,
     cacheHit: false,
-    summary: undefined,
     compilations: 0,
-    instances: 0,
-    execution: undefined
+    instances: 0
   },
-  entry: undefined
+  entry: undefined,
+  summary: undefined
 })
 
 /**
@@ -117,16 +125,24 @@ export class DropIn implements Substitution {
       this.#modules.set(print, known)
     }
     known.record.compilations++
-    if (known.entry !== undefined) return this.#again(known.entry, bytes)
+    if (known.record.state === "native") return undefined
+    const kept = known.entry?.deref()
+    // Same fingerprint, other bytes: rare, and served natively.
+    if (kept !== undefined) return decodeEntry(kept, bytes)?.patched?.module
     const found = this.#cache?.lookup(bytes)
     if (found?._tag === "found") {
       known.record.cacheHit = true
-      return this.#accept(known, bytes, found.entry, found.module)
+      known.entry = new WeakRef(found.bytes)
+      return this.#accept(known, found.entry)
     }
     const damaged = found?._tag === "damaged"
     if (damaged) this.#warn(`folio: the cache entry ${found.file} was damaged (${found.reason}) and is removed`)
-    const entry = this.#analyse(known, bytes, damaged)
-    return entry === undefined ? undefined : this.#accept(known, bytes, entry, undefined)
+    const made = this.#analyse(known, bytes, damaged)
+    const entry = made === undefined ? undefined : decodeEntry(made, bytes)
+    if (made === undefined || entry === undefined) return undefined
+    const stored = this.#cache?.store(bytes, made) === true
+    known.entry = stored ? new WeakRef(made) : { deref: () => made }
+    return this.#accept(known, entry)
   }
 
   adopt(clone: Uint8Array): void {
@@ -145,11 +161,16 @@ export class DropIn implements Substitution {
   report(): Report.DropInFacts {
     const { addUp, idleReason } = requireModule<typeof Report>("./report")
     const engine = this.#binder.report()
-    const modules = [...this.#modules.values()].map(({ record }): Report.ModuleReport => {
+    const modules = [...this.#modules.values()].map(({ record, summary }): Report.ModuleReport => {
       const instances = engine.instancesOf(record)
       const execution = addUp(instances)
-      const reason = record.state === "patched" ? idleReason(record.instances, execution, instances) : record.reason
-      return { ...record, reason, execution }
+      const found = summary === undefined ? undefined : JSON.parse(summary) as Preparing.PreparationSummary
+      const reason = record.state === "patched"
+        ? idleReason(record.instances, execution, instances)
+        : record.state === "native"
+        ? found?.refusal ?? "no loop of it can run on several threads"
+        : record.reason
+      return { ...record, summary: found, reason, execution }
     })
     return {
       build: this.#build,
@@ -161,31 +182,25 @@ export class DropIn implements Substitution {
     }
   }
 
-  /** A module that this thread has compiled before. */
-  #again({ patch }: CacheEntry, bytes: Uint8Array): Uint8Array | undefined {
-    // Same fingerprint, other bytes: rare, and served natively.
-    if (patch === undefined || !sameBytes(patch.hash, hash128(bytes))) return undefined
-    return patchedModule(bytes, patch)
-  }
-
-  #accept(known: Known, bytes: Uint8Array, entry: CacheEntry, module: Uint8Array | undefined): Uint8Array | undefined {
-    const { patch } = entry
+  /** The module to compile, by what is known of it. */
+  #accept(known: Known, { patched, summary }: CacheEntry): Uint8Array | undefined {
     const { record } = known
-    known.entry = entry
-    record.summary = JSON.parse(entry.summary) as Preparing.PreparationSummary
-    if (patch === undefined) {
+    known.summary = summary
+    if (patched === undefined) {
       record.state = "native"
-      record.reason = record.summary.refusal ?? "no loop of it can run on several threads"
       return undefined
     }
+    const bundle = patched.module.subarray(patched.bundle)
+    const identity = bundleIdentity(bundle, this.#build)
+    if (identity === undefined) return undefined
     record.state = "patched"
     record.reason = undefined
-    this.#binder.add(identityIn(patch.hash), patch.bundle, record)
-    return module ?? patchedModule(bytes, patch)
+    this.#binder.add(identity, bundle, record)
+    return patched.module
   }
 
   /** What the analysis finds, if it may begin and ends in time. */
-  #analyse(known: Known, bytes: Uint8Array, later: boolean): CacheEntry | undefined {
+  #analyse(known: Known, bytes: Uint8Array, later: boolean): Uint8Array | undefined {
     const { budget, prepare } = this.#options.settings
     if (prepare === "off") {
       known.record.reason = "it is not in the cache, and FOLIO_PREPARE=off"
@@ -201,13 +216,10 @@ export class DropIn implements Substitution {
     const limits = waits ? budget : { budgetMs, allOrNothing: true }
     try {
       const { complete, entry } = prepareModule(bytes, { build: this.#build, prepare: this.#prepare, ...limits })
-      if (complete || waits) {
-        this.#cache?.store(bytes, entry)
-        return entry
-      }
+      if (complete || waits) return entry
     } catch (error) {
       // Bytes that are no module, or a fault of the compiler's own: the engine has them as they are.
-      return nativeEntry(`it cannot be analysed: ${error instanceof Error ? error.message : String(error)}`)
+      return nativeEntry(bytes, `it cannot be analysed: ${error instanceof Error ? error.message : String(error)}`)
     }
     this.#postpone(known, bytes)
     return undefined

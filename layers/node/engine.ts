@@ -13,6 +13,7 @@ import { memoryName } from "../../src/plan/hidden.ts"
 import type { Prepared } from "../../src/plan/prepare.ts"
 import { aliasMapping } from "./alias.ts"
 import { probeNative } from "./ffi.ts"
+import { compiledGuard } from "./guards.ts"
 import { NodeLanes } from "./lanes.ts"
 import { visibleExports } from "./marker.ts"
 import { compileOptimised } from "./optimised.ts"
@@ -106,7 +107,7 @@ const MAXIMUM_INSTANCES = 256
 /** Clock, compiler and timer of a thread. @category models @since 0.1.0 */
 export const nodeHost: DispatcherHost = {
   now: () => clock.now(),
-  compile: (bytes, hot) => hot ? compileOptimised(bytes) : new original.Module(bytes as BufferSource),
+  compile: (bytes, hot) => hot ? compileOptimised(bytes) : compiledGuard(bytes),
   instantiate: (module, imports) => new original.Instance(module, imports),
   later: (milliseconds, run) => void clock.setTimeout(run, milliseconds).unref()
 }

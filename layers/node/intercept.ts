@@ -7,7 +7,7 @@
  *
  * @since 0.1.0
  */
-import { engineExports, original } from "./original.ts"
+import { engineExports, original, originals, originalsMark } from "./original.ts"
 
 /**
  * What decides about calls. None of these may throw.
@@ -55,9 +55,6 @@ export const undecided: Decisions = {
   sections: (_, __, sections) => sections
 }
 
-/** Answered by the replaced constructor only, so that a second copy of Folio finds the first. */
-const installedMark = Symbol.for("folio-wasm/intercept")
-
 const functionToString = Function.prototype.toString
 
 /** A proxy whose own `toString` gives the text of its target. (`Function.prototype.toString` itself omits the name.) */
@@ -65,7 +62,7 @@ const standIn = <F extends object>(target: F, handler: ProxyHandler<F>): F => {
   const proxy: F = new Proxy(target, {
     ...handler,
     get(target, key, receiver) {
-      if (key === installedMark) return true
+      if (key === originalsMark) return originals
       const value: unknown = Reflect.get(target, key, receiver)
       return key === "toString" && value === functionToString ? toString : value
     }
@@ -83,16 +80,8 @@ const put = (owner: object, name: string, value: unknown): void => {
 }
 
 /**
- * Whether this thread's `WebAssembly` is intercepted already, by this copy of Folio or by another.
- *
- * @category installing
- * @since 0.1.0
- */
-export const isIntercepted = (): boolean => Reflect.get(globalThis.WebAssembly?.Module ?? {}, installedMark) === true
-
-/**
  * Replaces `Module`, `Instance`, `compile`, `instantiate`, `compileStreaming` and `instantiateStreaming` of this
- * thread's `WebAssembly`. To be called once, see {@link isIntercepted}.
+ * thread's `WebAssembly`. To be called once, see `isIntercepted` in `original.ts`.
  *
  * @param decisions called when a program first compiles, instantiates or looks into a module
  * @category installing

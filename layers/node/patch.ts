@@ -1,16 +1,15 @@
 /**
- * A patched module as its difference from the original: runs of bytes to copy, with bytes to insert between them.
+ * What a patched module has in common with its original: runs of bytes that both have.
  *
  * ```text
  * original  ████████████░░░░░░░░░░░░░░░░▓▓▓▓▓▓▓▓
  * patched   ████████████▒▒░░░░░░░░░░░░░░░░▒▒▒▒▓▓▓▓▓▓▓▓
- * runs      copy 12, insert 2 · copy 16, insert 4 · copy 8
+ * runs      [0, 0, 12] [12, 14, 16] [28, 34, 8]
  * ```
  *
  * Blocks of the original are looked up by their hash, from every place of the patched module that does not go on as the
  * original did; where one is found, both are compared forwards and backwards. So the time is linear whatever was
- * changed, and a change costs its own bytes and a few around them. `entry.ts` has the format, and applies what is made
- * here.
+ * changed, and a change costs its own bytes and a few around them.
  *
  * @since 0.1.0
  */
@@ -96,24 +95,22 @@ const nextAgreement = (
 }
 
 /**
- * The difference that makes `output` out of `input`.
+ * Runs of bytes that both have, in the order of `output`: place in the input, place in the output and length, three
+ * numbers each.
  *
- * @category writing
+ * @category comparing
  * @since 0.1.0
  */
-export const makePatch = (input: Uint8Array, output: Uint8Array): Uint8Array<ArrayBuffer> => {
+export const commonRuns = (input: Uint8Array, output: Uint8Array): Uint32Array<ArrayBuffer> => {
   const blocks = new Blocks(input)
-  const parts: Array<Uint8Array> = []
-  let step = 0
+  const runs: Array<number> = []
   let at = 0
   for (let to = 0; to < output.length;) {
     const length = agreeing(input, at, output, to)
+    if (length > 0) runs.push(at, to, length)
     const next = nextAgreement(blocks, input, at + length, output, to + length)
-    const inserted = output.subarray(to + length, next.to)
-    parts.push(new Uint8Array(new Int32Array([step, length, inserted.length]).buffer), inserted)
-    step = next.at - (at + length)
     at = next.at
     to = next.to
   }
-  return new Uint8Array(Buffer.concat(parts))
+  return new Uint32Array(runs)
 }

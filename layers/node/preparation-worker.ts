@@ -7,6 +7,7 @@ import * as Os from "node:os"
 import { type MessagePort, receiveMessageOnPort, workerData } from "node:worker_threads"
 import { prepare } from "../../src/plan/prepare.ts"
 import { PatchCache } from "./cache.ts"
+import { entryFacts } from "./entry.ts"
 import { nativeEntry, prepareModule } from "./preparation.ts"
 import type { PreparationBudget } from "./settings.ts"
 
@@ -46,7 +47,7 @@ export type PreparationMessage =
   | { readonly _tag: "progress"; readonly seen: number; readonly of: number }
   | {
     readonly _tag: "done"
-    /** {@link CacheEntry.summary} of what was found. */
+    /** What was found, a `PreparationSummary` as JSON. */
     readonly summary: string
     readonly patched: boolean
     /** Why the cache did not take it; `undefined`: it did. */
@@ -78,13 +79,14 @@ for (let next = receiveMessageOnPort(port); next !== undefined; next = receiveMe
     entry = prepareModule(bytes, { ...budget, build, prepare, progress }).entry
   } catch (error) {
     // Kept as well, so that the next start does not try again.
-    entry = nativeEntry(`its preparation failed: ${error instanceof Error ? error.message : String(error)}`)
+    entry = nativeEntry(bytes, `its preparation failed: ${error instanceof Error ? error.message : String(error)}`)
   }
+  const { patched, summary } = entryFacts(entry)
   const stored = cache.store(bytes, entry)
   say({
     _tag: "done",
-    summary: entry.summary,
-    patched: entry.patch !== undefined,
+    summary,
+    patched: patched !== undefined,
     refused: stored ? undefined : cache.reason
   })
 }

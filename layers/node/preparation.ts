@@ -6,11 +6,13 @@
  */
 import type { prepare as Prepare, PrepareOptions } from "../../src/plan/prepare.ts"
 import type { Plan } from "../../src/plan/types.ts"
-import { applyPatch, type CacheEntry, encodeBundle, hash128, identityIn, sameBytes } from "./entry.ts"
+import { encodeBundle, withBundle } from "./bundle.ts"
+import { checksum } from "./checksum.ts"
+import { encodeEntry } from "./entry.ts"
 import { withIdentity } from "./identity.ts"
 import { measured } from "./measured.ts"
 import { clock, original } from "./original.ts"
-import { makePatch } from "./patch.ts"
+import { commonRuns } from "./patch.ts"
 
 /**
  * What was found in a module, for the report.
@@ -41,7 +43,8 @@ export interface PreparationSummary {
 export interface Preparation {
   /** False where a budget ended the analysis; the entry has what was seen by then, or nothing with `allOrNothing`. */
   readonly complete: boolean
-  readonly entry: CacheEntry
+  /** What the cache keeps of the module (`entry.ts`). */
+  readonly entry: Uint8Array<ArrayBuffer>
 }
 
 /**
@@ -77,23 +80,29 @@ const summarise = (plan: Plan, refusal: string | undefined, milliseconds: number
 const round = (milliseconds: number): number => Math.round(milliseconds * 100) / 100
 
 /**
- * The entry of a module that runs natively for a reason outside its plan.
+ * What is said of a module that runs natively for a reason outside its plan.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const nativeEntry = (refusal: string): CacheEntry => {
-  const summary: PreparationSummary = {
-    functions: 0,
-    planned: 0,
-    refused: 0,
-    reasons: {},
-    refusal,
-    complete: true,
-    milliseconds: 0
-  }
-  return { summary: JSON.stringify(summary), patch: undefined }
-}
+export const nativeSummary = (refusal: string): PreparationSummary => ({
+  functions: 0,
+  planned: 0,
+  refused: 0,
+  reasons: {},
+  refusal,
+  complete: true,
+  milliseconds: 0
+})
+
+/**
+ * The entry of such a module.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const nativeEntry = (bytes: Uint8Array, refusal: string): Uint8Array<ArrayBuffer> =>
+  encodeEntry(bytes, { summary: JSON.stringify(nativeSummary(refusal)), patched: undefined })
 
 /**
  * Milliseconds for each MiB of a module that go by behind the analysis: emission, difference, hashes and the engine's
@@ -120,28 +129,26 @@ export const prepareModule = (bytes: Uint8Array, options: PreparationOptions): P
   const start = now()
   const limits = measured({ budgetBytes, budgetMs: analysisMs(bytes.length, options) })
   const { chunks, guard, guest, plan } = prepare(bytes, { ...limits, allOrNothing, progress })
+  const summary = (refusal: string | undefined): string => JSON.stringify(summarise(plan, refusal, now() - start))
   const native = (refusal: string | undefined): Preparation => ({
     complete: plan.complete,
-    entry: { summary: JSON.stringify(summarise(plan, refusal, now() - start)), patch: undefined }
+    entry: encodeEntry(bytes, { summary: summary(refusal), patched: undefined })
   })
   if (guest === undefined || guard === undefined) return native(plan.refusal?.detail)
 
-  const hash = hash128(bytes)
-  const identity = identityIn(hash)
-  const module = withIdentity(guest, identity)
-  if (!accepts(module)) return native("the engine does not accept the patched module")
-  const patch = makePatch(bytes, module)
-  const again = new Uint8Array(module.length)
-  applyPatch(bytes, patch, again)
-  if (!sameBytes(again, module)) return native("the patch does not make the patched module")
+  const identity = BigInt.asIntN(64, checksum([bytes]))
+  const numbered = withIdentity(guest, identity)
+  if (!original.validate(numbered as Uint8Array<ArrayBuffer>)) {
+    return native("the engine does not accept the patched module")
+  }
   const bundle = encodeBundle({ build, identity, plan, guard, chunks })
+  const module = withBundle(numbered, bundle)
   return {
     complete: plan.complete,
-    entry: {
-      summary: JSON.stringify(summarise(plan, undefined, now() - start)),
-      patch: { hash, patch, length: module.length, bundle }
-    }
+    entry: encodeEntry(
+      bytes,
+      { summary: summary(undefined), patched: { module, bundle: module.length - bundle.length } },
+      commonRuns(bytes, numbered)
+    )
   }
 }
-
-const accepts = (module: Uint8Array): boolean => original.validate(module as Uint8Array<ArrayBuffer>)

@@ -6,7 +6,7 @@
 import * as Effect from "effect/Effect"
 import { startPreparation } from "../../layers/node/preparation-thread.ts"
 import type { PreparationMessage, PreparationTarget } from "../../layers/node/preparation-worker.ts"
-import { nativeEntry, type PreparationSummary } from "../../layers/node/preparation.ts"
+import { nativeSummary, type PreparationSummary } from "../../layers/node/preparation.ts"
 import { showProgress } from "./progress.ts"
 
 /**
@@ -28,7 +28,7 @@ const given = (target: PreparationTarget, error: Error & { readonly code?: strin
   const reason = error.code === "ERR_WORKER_OUT_OF_MEMORY"
     ? `its preparation needs far more than ${mib} MiB; nothing was kept`
     : `its preparation failed: ${error.message}`
-  return { summary: JSON.parse(nativeEntry(reason).summary), patched: false, refused: reason }
+  return { summary: nativeSummary(reason), patched: false, refused: reason }
 }
 
 /**

@@ -12,8 +12,9 @@ import * as Either from "effect/Either"
 import type * as Option from "effect/Option"
 import { readdir, stat } from "node:fs/promises"
 import { join } from "node:path"
-import { buildIdentity, type Lookup, PatchCache } from "../../layers/node/cache.ts"
-import { hash128, hexadecimal } from "../../layers/node/entry.ts"
+import { buildIdentity } from "../../layers/node/build-identity.ts"
+import { type Lookup, PatchCache } from "../../layers/node/cache.ts"
+import { checksum, hexadecimal } from "../../layers/node/checksum.ts"
 import type { PreparationSummary } from "../../layers/node/preparation.ts"
 import { DEFAULT_BUDGET, type PreparationBudget } from "../../layers/node/settings.ts"
 import { decodeModule } from "../../src/binary/module.ts"
@@ -83,7 +84,7 @@ const knownAs = (found: Lookup, again: boolean): Omit<Done, "file" | "module" | 
   if (found._tag !== "found" || again) return undefined
   const summary = JSON.parse(found.entry.summary) as PreparationSummary
   if (!summary.complete) return undefined
-  const { reason, state } = stateOf(found.entry.patch !== undefined, summary)
+  const { reason, state } = stateOf(found.entry.patched !== undefined, summary)
   return { state: state === "native" ? state : "known", reason, summary }
 }
 
@@ -103,7 +104,7 @@ const prepareFile = (
         message: `${file}: not a usable module: the engine refuses it. Check that the file is complete and WebAssembly.`
       })
     }
-    const about = { file, module: hexadecimal(hash128(bytes)), bytes: bytes.length }
+    const about = { file, module: hexadecimal(checksum([bytes])), bytes: bytes.length }
     const build = buildIdentity()
     const known = knownAs(new PatchCache(directory, { build, rung: RUNG }).lookup(bytes), again)
     if (known !== undefined) return { ...about, ...known }

@@ -70,7 +70,7 @@ describe("folio prepare", () => {
     const first = JSON.parse((await folio(["prepare", squares, "--cache", cache, "--json"])).stdout)
     assert.strictEqual(first.directory, cache)
     assert.deepInclude(first.files[0], { state: "prepared", planned: 2, refused: 1, complete: true })
-    assert.match(first.files[0].module, /^[0-9a-f]{32}$/)
+    assert.match(first.files[0].module, /^[0-9a-f]{16}$/)
     for (const [again, state] of [[[], "known"], [["--again"], "prepared"]] as const) {
       const { stdout } = await folio(["prepare", squares, "--cache", cache, "--json", ...again])
       assert.strictEqual(JSON.parse(stdout).files[0].state, state)
@@ -220,7 +220,7 @@ describe("folio cache", () => {
     writeFileSync(file, content)
     const { code, stderr, stdout } = await folio(["cache", "verify", "--cache", cache])
     assert.strictEqual(code, 1)
-    assert.include(stdout, `damaged: ${file}: its hash differs`)
+    assert.include(stdout, `damaged: ${file}: its sum differs`)
     assert.match(stderr, /^folio: 1 entry damaged; folio cache clear --unusable/)
     const document = JSON.parse((await folio(["cache", "verify", "--json", "--cache", cache])).stdout)
     assert.strictEqual(document.damaged, 1)

@@ -46,11 +46,16 @@ describe("a program", () => {
   it("runs where it may read no file of Folio but what is preloaded", () => {
     const preloaded = new URL("../", register).pathname
     const flags = ["--permission", `--allow-fs-read=${scratch.path}/*`, `--allow-fs-write=${scratch.path}/*`]
-    const some = ["programs", "layers"].map((folder) => `--allow-fs-read=${preloaded}${folder}/*`)
+    const some = ["programs", "layers", "src/lane", "src/plan/frame.ts", "src/plan/hidden.ts"].map((folder) =>
+      `--allow-fs-read=${preloaded}${folder}${folder.endsWith(".ts") ? "" : "/*"}`
+    )
     const report = join(scratch.path, "report.json")
     const outcome = runNode([...flags, ...some, "--import", register, program], { ...uncached, FOLIO_REPORT: report })
     assert.deepStrictEqual(outcome, runNode([...flags, program]))
     assert.strictEqual(outcome.status, 0, outcome.stderr)
-    assert.match((JSON.parse(readFileSync(report, "utf8")) as { serial: string }).serial, /Folio cannot be loaded/)
+    assert.match(
+      (JSON.parse(readFileSync(report, "utf8")) as { serial: string }).serial,
+      /Folio cannot be loaded/
+    )
   })
 })

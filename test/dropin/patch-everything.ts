@@ -4,7 +4,8 @@
  */
 import { makeDropIn } from "../../layers/node/dropin.ts"
 import { NodeEngine } from "../../layers/node/engine.ts"
-import { intercept, isIntercepted } from "../../layers/node/intercept.ts"
+import { intercept } from "../../layers/node/intercept.ts"
+import { isIntercepted } from "../../layers/node/original.ts"
 import { readSettings } from "../../layers/node/settings.ts"
 import { emitModule } from "../../src/binary/emit.ts"
 import { decodeModule } from "../../src/binary/module.ts"

@@ -2,15 +2,15 @@
  * Emits the published JavaScript and declarations into an empty `dist/`: what `tsconfig.build.json` reaches from the
  * entry points and the command line, and nothing else.
  *
- * What a program loads before its own first line (the drop-in) and with its first module is then joined into one file
- * each: some twenty files less to find and read are some milliseconds less at every start. Modules with a state of their
- * own stay single.
+ * The drop-in, which a program loads before its own first line, is then joined into one file: some twenty files less to
+ * find and read are some milliseconds less at every start. What it loads later stays single.
  */
 import { build } from "esbuild"
 import { spawnSync } from "node:child_process"
-import { rmSync } from "node:fs"
+import { createHash } from "node:crypto"
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
-import { dirname, join, relative } from "node:path"
+import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
@@ -23,27 +23,33 @@ const { error, status } = spawnSync(process.execPath, [compiler, "-p", join(root
 if (error !== undefined) throw error
 if (status !== 0) process.exit(status ?? 1)
 
-/** Modules that hold state of the process: one copy of each, wherever it is asked for from. */
-const single = /[\\/](?:original|require)\.js$/
-
-for (const entry of ["programs/register.js", "layers/node/dropin.js"]) {
-  const file = join(root, "dist", entry)
-  await build({
-    entryPoints: [file],
-    outfile: file,
-    allowOverwrite: true,
-    bundle: true,
-    format: "esm",
-    platform: "node",
-    target: "node20",
-    logLevel: "warning",
-    plugins: [{
-      name: "single",
-      setup: ({ onResolve }) =>
-        onResolve({ filter: single }, ({ path, resolveDir }) => {
-          const from = relative(dirname(file), join(resolveDir, path)).replaceAll("\\", "/")
-          return { path: from.startsWith(".") ? from : `./${from}`, external: true }
-        })
-    }]
-  })
+// The build is known by what was emitted, not by when.
+const folders = ["src", "layers/node"].map((folder) => join(root, "dist", folder))
+const hash = createHash("sha256")
+for (const folder of folders) {
+  for (const name of readdirSync(folder, { recursive: true }).sort()) {
+    if (name.endsWith(".js")) hash.update(`${name}\n`).update(readFileSync(join(folder, name)))
+  }
 }
+const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
+const identity = `${version}+${hash.digest("hex").slice(0, 12)}`
+writeFileSync(
+  join(root, "dist/layers/node/build-identity.js"),
+  `export const buildIdentity = () => ${JSON.stringify(identity)}\n`
+)
+
+const file = join(root, "dist/programs/register.js")
+await build({
+  entryPoints: [file],
+  outfile: file,
+  allowOverwrite: true,
+  bundle: true,
+  format: "esm",
+  platform: "node",
+  target: "node20",
+  logLevel: "warning",
+  // Modules are named relative to the folder that most of the joined ones come from.
+  banner: { js: `const folioUrl = new URL("../layers/node/joined.js", import.meta.url).href` },
+  define: { "import.meta.url": "folioUrl" },
+  external: ["../layers/node/report.js"]
+})

@@ -2,10 +2,9 @@
  * What goes with a patched module comes back as it was, for the same build only.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { type Bundle, decodeBundle, encodeBundle, hash128, patchedModule } from "../../../layers/node/entry.ts"
+import { type Bundle, decodeBundle, encodeBundle, withBundle } from "../../../layers/node/bundle.ts"
 import { withIdentity } from "../../../layers/node/identity.ts"
 import { CLONE_SECTION, IDENTITY_EXPORT, identityOf, visibleExports } from "../../../layers/node/marker.ts"
-import { makePatch } from "../../../layers/node/patch.ts"
 import { prepare } from "../../../src/plan/prepare.ts"
 import type { Plan } from "../../../src/plan/types.ts"
 import { loops } from "../../dropin/modules.ts"
@@ -70,12 +69,7 @@ describe("a numbered module with a bundle", () => {
   it("runs, and tells both", async () => {
     const original = await assemble(loops)
     const numbered = withIdentity(original, -5n)
-    const bytes = patchedModule(original, {
-      hash: hash128(original),
-      patch: makePatch(original, numbered),
-      length: numbered.length,
-      bundle: encodeBundle(bundle)
-    })
+    const bytes = withBundle(numbered, encodeBundle(bundle))
     const module = new WebAssembly.Module(bytes)
     const [section] = WebAssembly.Module.customSections(module, CLONE_SECTION)
     assert.strictEqual(decodeBundle(new Uint8Array(section), bundle.build)?.identity, bundle.identity)

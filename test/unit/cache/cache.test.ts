@@ -19,8 +19,8 @@ import { homedir, tmpdir } from "node:os"
 import { join } from "node:path"
 import { pruneEntries } from "../../../layers/node/cache-store.ts"
 import { cacheDirectory, fingerprint, PatchCache } from "../../../layers/node/cache.ts"
-import { type CacheEntry, hash128 } from "../../../layers/node/entry.ts"
-import { makePatch } from "../../../layers/node/patch.ts"
+import { encodeEntry } from "../../../layers/node/entry.ts"
+import { commonRuns } from "../../../layers/node/patch.ts"
 
 const root = mkdtempSync(join(tmpdir(), "folio-cache-"))
 afterAll(() => rmSync(root, { force: true, recursive: true }))
@@ -30,16 +30,16 @@ const folder = (): string => join(root, String(++folders))
 const options = { build: "0.1.0+test", rung: "alias" }
 const input = new Uint8Array(50_000).map((_, index) => index * 31 >> 3)
 const output = new Uint8Array([...input.subarray(0, 20_000), 1, 2, 3, ...input.subarray(20_000)])
-const patched: CacheEntry = {
-  summary: `{"planned":1}`,
-  patch: {
-    hash: hash128(input),
-    patch: makePatch(input, output),
-    length: output.length,
-    bundle: new Uint8Array([9, 8, 7])
-  }
-}
-const native: CacheEntry = { summary: `{"planned":0}`, patch: undefined }
+const bundle = output.length - 3
+const patched = encodeEntry(
+  input,
+  { summary: `{"planned":1}`, patched: { module: output, bundle } },
+  commonRuns(input, output)
+)
+const nothing = { summary: `{"planned":0}`, patched: undefined }
+const native = encodeEntry(input, nothing)
+const nativeOf = (module: Uint8Array, summary = nothing.summary): Uint8Array =>
+  encodeEntry(module, { ...nothing, summary })
 
 /** A module of this length that is unlike every other number's. */
 const numbered = (number: number): Uint8Array => new Uint8Array(100).fill(number)
@@ -57,18 +57,17 @@ describe("a cache", () => {
     const found = new PatchCache(directory, options).lookup(input)
     assert.strictEqual(found._tag, "found")
     if (found._tag !== "found") return
-    // The bundle is behind it, as a custom section.
-    assert.deepStrictEqual(found.module?.subarray(0, output.length), output)
-    assert.deepStrictEqual([...found.module ?? []].slice(-3), [9, 8, 7])
-    assert.strictEqual(found.entry.summary, patched.summary)
-    assert.deepStrictEqual(new Uint8Array(found.entry.patch?.bundle ?? []), patched.patch?.bundle)
+    assert.deepStrictEqual(new Uint8Array(found.entry.patched?.module ?? []), output)
+    assert.strictEqual(found.entry.patched?.bundle, bundle)
+    assert.strictEqual(found.entry.summary, `{"planned":1}`)
   })
 
   it("gives back that there is nothing to patch, in a small file", () => {
     const directory = folder()
     const cache = new PatchCache(directory, options)
     cache.store(input, native)
-    assert.deepStrictEqual(cache.lookup(input), { _tag: "found", entry: native, module: undefined })
+    const found = cache.lookup(input)
+    assert.deepStrictEqual(found._tag === "found" ? found.entry : undefined, nothing)
     assert.isBelow(statSync(cache.fileOf(input)).size, 200)
   })
 
@@ -79,7 +78,7 @@ describe("a cache", () => {
     cache.store(input, patched)
     assert.deepStrictEqual(readdirSync(join(directory, "v1")).length, 1)
     const found = cache.lookup(input)
-    assert.isDefined(found._tag === "found" ? found.entry.patch : undefined)
+    assert.isDefined(found._tag === "found" ? found.entry.patched : undefined)
   })
 
   it("keeps builds, rungs and modules apart", () => {
@@ -106,22 +105,27 @@ describe("a cache", () => {
 
   it("notices damage of every byte, removes the file and goes on", () => {
     const cache = new PatchCache(folder(), options)
-    cache.store(input, patched)
-    const file = cache.fileOf(input)
+    const small = input.subarray(0, 300)
+    const module = new Uint8Array([...small.subarray(0, 200), 1, 2, 3, ...small.subarray(220)])
+    cache.store(
+      small,
+      encodeEntry(small, { summary: "{}", patched: { module, bundle: 200 } }, commonRuns(small, module))
+    )
+    const file = cache.fileOf(small)
     const whole = readFileSync(file)
     for (let at = 0; at < whole.length; at++) {
       const damaged = new Uint8Array(whole)
       damaged[at] ^= 0x10
       writeFileSync(file, damaged)
-      const found = cache.lookup(input)
+      const found = cache.lookup(small)
       assert.strictEqual(found._tag, "damaged", `byte ${at}`)
       assert.isFalse(existsSync(file))
-      assert.strictEqual(cache.lookup(input)._tag, "miss")
+      assert.strictEqual(cache.lookup(small)._tag, "miss")
     }
     for (const length of [0, 3, 36, 100, whole.length - 1]) {
       writeFileSync(file, whole)
       truncateSync(file, length)
-      assert.strictEqual(cache.lookup(input)._tag, "damaged", `${length} bytes`)
+      assert.strictEqual(cache.lookup(small)._tag, "damaged", `${length} bytes`)
     }
   })
 
@@ -129,11 +133,11 @@ describe("a cache", () => {
     const directory = folder()
     const cache = new PatchCache(directory, { ...options, maximumEntries: 8 })
     for (let number = 0; number < 8; number++) {
-      cache.store(numbered(number), native)
+      cache.store(numbered(number), nativeOf(numbered(number)))
       utimesSync(cache.fileOf(numbered(number)), 1000 + number, 1000 + number)
     }
     cache.lookup(numbered(0))
-    cache.store(numbered(8), native)
+    cache.store(numbered(8), nativeOf(numbered(8)))
     const kept = Array.from({ length: 9 }, (_, number) => number).filter((number) =>
       existsSync(cache.fileOf(numbered(number)))
     )
@@ -143,8 +147,9 @@ describe("a cache", () => {
   it("holds no more bytes than it may", () => {
     const directory = folder()
     const cache = new PatchCache(directory, { ...options, maximumBytes: 10_000 })
-    const large = { summary: JSON.stringify("x".repeat(3000)), patch: undefined }
-    for (let number = 0; number < 12; number++) cache.store(numbered(number), large)
+    for (let number = 0; number < 12; number++) {
+      cache.store(numbered(number), nativeOf(numbered(number), "x".repeat(3000)))
+    }
     const sizes = readdirSync(join(directory, "v1")).map((name) => statSync(join(directory, "v1", name)).size)
     assert.isAtMost(sizes.reduce((sum, size) => sum + size, 0), 10_000)
     assert.strictEqual(cache.lookup(numbered(11))._tag, "found")

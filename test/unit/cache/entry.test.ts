@@ -1,90 +1,72 @@
 /**
- * Hashes, joined bytes and entries.
+ * An entry comes back for its module, for no other one, and not when anything of it was changed.
  */
 import { assert, describe, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
-import {
-  type CacheEntry,
-  decodeEntry,
-  encodeEntry,
-  hash128,
-  hexadecimal,
-  joinBlobs,
-  splitBlobs
-} from "../../../layers/node/entry.ts"
+import { decodeEntry, encodeEntry } from "../../../layers/node/entry.ts"
+import { commonRuns } from "../../../layers/node/patch.ts"
 
-describe("the hash", () => {
-  it("is MurmurHash3 x86-128, by the verification value of its author's test suite", () => {
-    const hashes = Array.from({ length: 256 }, (_, length) => {
-      const key = Uint8Array.from({ length }, (_, index) => index)
-      return [...hash128(key, 256 - length)]
-    })
-    const verification = hash128(new Uint8Array(hashes.flat()))
-    assert.strictEqual(new DataView(verification.buffer).getUint32(0, true), 0xb3ece62a)
-  })
+const bytes = FastCheck.uint8Array({ maxLength: 400 })
 
-  it("does not depend on where the bytes lie", () => {
-    const bytes = Uint8Array.from({ length: 77 }, (_, index) => index * 7)
-    for (let offset = 0; offset < 9; offset++) {
-      const buffer = new Uint8Array(100)
-      buffer.set(bytes, offset)
-      assert.deepStrictEqual(hash128(buffer.subarray(offset, offset + 77)), hash128(bytes))
-    }
-  })
+const entryOf = (original: Uint8Array, module: Uint8Array, bundle = 0): Uint8Array<ArrayBuffer> =>
+  encodeEntry(original, { summary: "{}", patched: { module, bundle } }, commonRuns(original, module))
 
-  it("changes with every bit", () => {
-    const bytes = Uint8Array.from({ length: 67 }, (_, index) => index)
-    const seen = new Set([hexadecimal(hash128(bytes))])
-    for (let bit = 0; bit < bytes.length * 8; bit++) {
-      const changed = bytes.slice()
-      changed[bit >> 3] ^= 1 << (bit & 7)
-      seen.add(hexadecimal(hash128(changed)))
-    }
-    assert.strictEqual(seen.size, 67 * 8 + 1)
-  })
-})
-
-describe("joined bytes", () => {
-  it("come apart as they were", () => {
+describe("an entry", () => {
+  it("comes back for its module, whatever was patched", () => {
     FastCheck.assert(
-      FastCheck.property(FastCheck.array(FastCheck.uint8Array({ maxLength: 30 }), { maxLength: 6 }), (blobs) => {
-        assert.deepStrictEqual(splitBlobs(joinBlobs(blobs)).map((blob) => new Uint8Array(blob)), blobs)
+      FastCheck.property(bytes, FastCheck.uint8Array({ minLength: 1, maxLength: 400 }), (original, other) => {
+        const module = new Uint8Array([...original.subarray(0, 200), ...other, ...original.subarray(200)])
+        const decoded = decodeEntry(entryOf(original, module, 1), original)
+        assert.strictEqual(decoded?.summary, "{}")
+        assert.deepStrictEqual(new Uint8Array(decoded?.patched?.module ?? []), module)
+        assert.strictEqual(decoded?.patched?.bundle, 1)
       })
     )
   })
 
-  it("are refused where lengths do not add up", () => {
-    const joined = joinBlobs([new Uint8Array(3), new Uint8Array(5)])
-    for (let length = 0; length < joined.length; length++) assert.throws(() => splitBlobs(joined.subarray(0, length)))
-    assert.throws(() => splitBlobs(new Uint8Array([...joined, 0])))
-    assert.throws(() => splitBlobs(new Uint8Array([255, 255, 255, 255, 0, 0, 0, 0])))
-  })
-})
-
-describe("an entry", () => {
-  const module = new Uint8Array([1, 2, 3, 4, 5])
-  const entries: ReadonlyArray<CacheEntry> = [
-    { summary: "", patch: undefined },
-    {
-      summary: "{}",
-      patch: { hash: hash128(module), patch: new Uint8Array(3), length: 70_000, bundle: new Uint8Array() }
-    }
-  ]
-
-  it("comes back for its module", () => {
-    for (const entry of entries) {
-      const decoded = decodeEntry(encodeEntry(module, entry), module)
-      assert.strictEqual(decoded?.summary, entry.summary)
-      assert.strictEqual(decoded?.patch?.length, entry.patch?.length)
-      assert.deepStrictEqual(decoded?.patch?.hash, entry.patch?.hash)
-    }
+  it("comes back where there is nothing to patch", () => {
+    const original = new Uint8Array([1, 2, 3])
+    const decoded = decodeEntry(encodeEntry(original, { summary: "ü", patched: undefined }), original)
+    assert.deepStrictEqual(decoded, { summary: "ü", patched: undefined })
   })
 
-  it("is none for a module of another length, and of other bytes where they would be patched", () => {
-    const other = new Uint8Array([1, 2, 3, 4, 6])
-    const [native, patched] = entries.map((entry) => encodeEntry(module, entry))
-    for (const entry of [native, patched]) assert.isUndefined(decodeEntry(entry, new Uint8Array(4)))
-    assert.isUndefined(decodeEntry(patched, other))
-    assert.isDefined(decodeEntry(native, other))
+  it("is none for a module of which any byte differs, or the length", () => {
+    const original = Uint8Array.from({ length: 200 }, (_, index) => index * 7)
+    // Bytes go, come and are replaced.
+    const module = new Uint8Array([...original.subarray(0, 60), 1, 2, 3, ...original.subarray(90, 180), 9, 9])
+    const entry = entryOf(original, module)
+    for (let at = 0; at < original.length; at++) {
+      const other = original.slice()
+      other[at] ^= 4
+      assert.isUndefined(decodeEntry(entry, other), `byte ${at}`)
+    }
+    assert.isUndefined(decodeEntry(entry, original.subarray(1)))
+    assert.isUndefined(decodeEntry(entry, new Uint8Array([...original, 0])))
+  })
+
+  it("that says that there is nothing to patch holds for all of the length", () => {
+    const entry = encodeEntry(new Uint8Array([1, 2, 3]), { summary: "", patched: undefined })
+    assert.isDefined(decodeEntry(entry, new Uint8Array([1, 2, 4])))
+    assert.isUndefined(decodeEntry(entry, new Uint8Array(4)))
+  })
+
+  it("is refused when any bit of it was changed, or its end is missing", () => {
+    const original = Uint8Array.from({ length: 150 }, (_, index) => index * 7)
+    const module = new Uint8Array([...original.subarray(0, 60), 1, 2, 3, ...original.subarray(90)])
+    const entry = entryOf(original, module)
+    for (let bit = 0; bit < entry.length * 8; bit++) {
+      const changed = entry.slice()
+      changed[bit >> 3] ^= 1 << (bit & 7)
+      assert.throws(() => decodeEntry(changed, original), RangeError, undefined, `bit ${bit}`)
+    }
+    for (let length = 0; length < entry.length; length++) {
+      assert.throws(() => decodeEntry(entry.subarray(0, length), original), RangeError)
+    }
+  })
+
+  it("is not copied", () => {
+    const original = new Uint8Array(1000)
+    const entry = entryOf(original, original)
+    assert.strictEqual(decodeEntry(entry, original)?.patched?.module.buffer, entry.buffer)
   })
 })
