@@ -16,13 +16,26 @@ import type { Trip } from "./trip.ts"
 import { testsOf } from "./trip.ts"
 
 /**
- * One byte a node, 1 where its value matters. Without a trip test every way out counts as one that may happen in any
- * iteration. `more` are values that something else needs.
+ * What of a loop matters.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Demand {
+  /** One byte a node, 1 where its value matters. */
+  readonly marks: Uint8Array
+  /** The same for iteration T, which leaves by the trip test, and for what leaves with it. */
+  readonly last: Uint8Array
+}
+
+/**
+ * What matters. Without a trip test every way out counts as one that may happen in any iteration. `more` are values that
+ * something else needs.
  *
  * @category analysis
  * @since 0.1.0
  */
-export const demanded = (graph: Graph, trip: Trip | undefined, more: ReadonlyArray<number> = []): Uint8Array => {
+export const demanded = (graph: Graph, trip: Trip | undefined, more: ReadonlyArray<number> = []): Demand => {
   const marks = new Uint8Array(graph.kind.length)
   const last = new Uint8Array(graph.kind.length)
   const header = new Set(graph.loops[0].phis)
@@ -67,7 +80,7 @@ export const demanded = (graph: Graph, trip: Trip | undefined, more: ReadonlyArr
   }
   for (const node of graph.used) mark(node)
   for (const node of more) mark(node)
-  return marks
+  return { marks, last }
 }
 
 /** True when the only way to the exit block is the edge of the trip test. */

@@ -137,8 +137,8 @@ const split = (induction: Induction, address: Polynomial, block: number): Parts 
   return spreads.length > MAXIMUM_SPREADS ? undefined : { base: rest, coefficient: own.coefficient, spreads }
 }
 
-/** True when the block is only reached after all tests have let the iteration go on. */
-const followsTest = (induction: Induction, trip: Trip, block: number): boolean => {
+/** True when a block is only reached after all tests have let the iteration go on. @category queries @since 0.1.0 */
+export const followsTest = (induction: Induction, trip: Trip, block: number): boolean => {
   const { graph } = induction
   return testsOf(trip).every(({ edge, from }) => {
     const stays = graph.blocks[from].succs.filter((s) => s !== edge)

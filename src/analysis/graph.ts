@@ -83,8 +83,14 @@ export interface ExitInfo {
   readonly kind: "branch" | "return" | "fallthrough"
   /** Offset of the instruction that leaves. */
   readonly offset: number
-  /** Values that leave: operands, and locals that are read behind the loop. */
+  /** Values that leave: operands, globals that the region writes, and locals that are read behind the loop. */
   readonly values: Array<number>
+  /** How many of them, the first ones, are operands. */
+  readonly operands: number
+  /** The label that a branch leaves by, counted from the one around the region; -1 for other ways out. */
+  readonly label: number
+  /** Locals among the values. */
+  readonly locals: Map<number, number>
 }
 
 /** One access to memory 0 (or an access the analysis cannot describe). @category model @since 0.1.0 */

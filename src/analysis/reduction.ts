@@ -28,6 +28,8 @@ export interface Reduction {
   readonly local: number
   readonly type: "i32" | "i64"
   readonly operation: ReductionOperation
+  /** Values that hold a partial result. */
+  readonly chain: ReadonlySet<number>
 }
 
 const OPERATIONS: Readonly<Record<number, ReductionOperation>> = {
@@ -108,7 +110,7 @@ export const findReduction = (graph: Graph, marks: Uint8Array, phi: number): Red
     if (inB && (graph.op[link] === 0x6b || graph.op[link] === 0x7d)) return undefined
   }
   if (escapes(graph, chain)) return undefined
-  return { phi, local: graph.phi(phi).local, type, operation }
+  return { phi, local: graph.phi(phi).local, type, operation, chain }
 }
 
 const usesAny = (graph: Graph, node: number, chain: ReadonlySet<number>): boolean => {

@@ -267,7 +267,8 @@ export class RegionState {
     if (index < 0) {
       const outer = depth - this.frames.length
       // The label's arity is not known here: every operand on the stack may leave with the branch.
-      this.leave("branch", kind, this.stack.length, this.liveness === undefined ? "all" : this.liveness.atLabel(outer))
+      const live = this.liveness === undefined ? "all" : this.liveness.atLabel(outer)
+      this.leave("branch", kind, this.stack.length, live, outer)
       return
     }
     const frame = this.frames[index]
@@ -297,11 +298,13 @@ export class RegionState {
     exit: ExitInfo["kind"],
     kind: Snapshot["kind"],
     operands: number,
-    liveLocals: Uint32Array | "all" | undefined
+    liveLocals: Uint32Array | "all" | undefined,
+    label = -1
   ): void {
     const { graph } = this
     const values: Array<number> = []
-    const block = graph.newBlock({ kind: exit, offset: this.reader.start, values })
+    const locals = new Map<number, number>()
+    const block = graph.newBlock({ kind: exit, offset: this.reader.start, values, operands, label, locals })
     graph.edge(this.current, block, kind)
     for (let i = 0; i < operands; i++) values.push(this.stack[this.stack.length - 1 - i])
     for (const index of this.written) values.push(this.globals.get(index)!)
@@ -309,6 +312,7 @@ export class RegionState {
     this.context.assigned.forEach((local, slot) => {
       if (liveLocals === "all" || (liveLocals[local >>> 5] & (1 << (local & 31))) !== 0) {
         values.push(this.locals[slot])
+        locals.set(local, this.locals[slot])
       }
     })
   }

@@ -14,8 +14,6 @@
  * @since 0.1.0
  */
 import {
-  MAXIMUM_WINDOWS,
-  PAGE_BYTES,
   REFUSAL_WORDS,
   REFUSALS,
   RESULT_BYTES,
@@ -32,6 +30,7 @@ import type { LaneGroup, MappedMemory } from "./lanes.ts"
 import type { Policy } from "./monitor.ts"
 import { stackProbe } from "./room.ts"
 import { placeCopies, putBack, WholeCopy, wholeRanges } from "./snapshot.ts"
+import { pagesAround } from "./windows.ts"
 
 /**
  * What a host provides.
@@ -119,9 +118,6 @@ const LEAST_PIECE_NS = 5_000
 /** A piece that may end early is at most this long (ns): what runs on behind the end is wasted. */
 const LONGEST_ABORTABLE_NS = 100_000
 
-/** Most pages that a lane copies for itself: they are copied again for every dispatch. */
-const MAXIMUM_PRIVATE_PAGES = 256
-
 /** Polls of the owner before it waits for a lane in the kernel. */
 const POLLS = 4_000
 
@@ -143,6 +139,8 @@ export class Dispatcher {
   readonly #words: Int32Array
   readonly #frame: DataView
   readonly #whole = new WholeCopy()
+  /** Private bytes of the owner's last iteration, while it runs others. */
+  readonly #kept = new WholeCopy()
   /** Tickets of the dispatch under way. */
   #issued: Array<Issued> = []
   readonly #held = new Map<LoopState, number>()
@@ -220,11 +218,11 @@ export class Dispatcher {
     const participants = width
     this.#clearResults(loop, participants)
     this.#joined = ready
-    const spread = loop.windows > 0 ? iterations - 1 : iterations
-    const done = (this.#partition === "fixed"
-      ? this.#fixed(state, spread, ready)
-      : this.#shared(state, spread, units, ready, windows, handOver)) &&
-      (spread === iterations || this.#last(state, iterations))
+    const done = this.#partition === "fixed"
+      ? loop.windows === 0
+        ? this.#fixed(state, iterations, ready)
+        : this.#fixed(state, iterations - 1, ready) && this.#last(state, iterations)
+      : this.#shared(state, iterations, units, ready, windows, attachment, handOver)
     const end = this.host.now()
     const worked = this.#joined + 1
     this.#record({
@@ -283,7 +281,8 @@ export class Dispatcher {
 
   /**
    * Whoever is free takes the next piece. Without lanes (`ready` 0) the owner begins alone and hands over, by
-   * `handOver`, as soon as some are up.
+   * `handOver`, as soon as some are up. Where bytes are private, the last iteration is the owner's, for its own are those
+   * that the loop goes on with: it runs that one first, puts these bytes aside, and takes pieces of the others.
    */
   #shared(
     state: LoopState,
@@ -291,18 +290,22 @@ export class Dispatcher {
     units: number,
     ready: number,
     windows: ReadonlyArray<readonly [page: number, pages: number]>,
+    attachment: Attachment,
     handOver: () => string | undefined
   ): boolean {
     const { lanes } = this
     const run = state.run!
+    const lastApart = state.loop.windows > 0
+    const spread = lastApart ? iterations - 1 : iterations
     const perIteration = Math.max(1e-3, state.monitor.expect(units))
     const least = Math.ceil(LEAST_PIECE_NS / perIteration)
     const parts = ready === 0 ? PIECES_ALONE : PIECES_EACH * (ready + 1)
-    const piece = Math.max(1, least, Math.ceil(iterations / parts))
-    const longest = state.loop.tier === "abortable" ? Math.ceil(LONGEST_ABORTABLE_NS / perIteration) : iterations
-    const usable = Math.min(piece, longest, Math.ceil(iterations / 2))
-    const pieces = Math.ceil(iterations / usable)
-    const ticket = this.#ticket(iterations, 0, pieces, usable)
+    const piece = Math.max(1, least, Math.ceil(spread / parts))
+    const longest = state.loop.tier === "abortable" ? Math.ceil(LONGEST_ABORTABLE_NS / perIteration) : spread
+    const usable = Math.min(piece, longest, Math.ceil(spread / 2))
+    const pieces = Math.ceil(spread / usable)
+    const lastTicket = lastApart ? this.#ticket(iterations, spread, iterations, 1) : 0
+    const ticket = this.#ticket(spread, 0, pieces, usable)
     const next = (ticket + Ticket.NEXT) >> 2
     const finished = (ticket + Ticket.FINISHED) >> 2
     const limit = (ticket + Ticket.LIMIT) >> 2
@@ -322,12 +325,18 @@ export class Dispatcher {
         Atomics.store(this.#words, next, ++done)
         this.#words[limit] = pieces
       }
-      const timing = pieces > 1 ? state.monitor.timing(iterations * units) : undefined
+      const timing = pieces > 1 || lastApart ? state.monitor.timing(iterations * units) : undefined
+      let lastDone = false
       if (timing !== undefined) {
         const before = this.host.now()
-        const last = timing === "whole" ? pieces : 1
-        for (let k = 0; k < last; k++) one()
-        state.monitor.timed(Math.min(iterations, done * usable) * units, (this.host.now() - before) * 1e6)
+        const alone = timing === "whole" ? pieces : Math.min(1, pieces - 1)
+        for (let k = 0; k < alone; k++) one()
+        if (lastApart && (timing === "whole" || pieces === 1)) {
+          run(lastTicket, 1, RESULTS)
+          lastDone = true
+        }
+        const timed = Math.min(spread, done * usable) + (lastDone ? 1 : 0)
+        state.monitor.timed(timed * units, (this.host.now() - before) * 1e6)
         if (done >= pieces) {
           this.#joined = 0
           this.#ownerEnd = this.host.now()
@@ -348,7 +357,12 @@ export class Dispatcher {
         lanes.fork(lane, state.slot, ticket, usable, RESULTS + RESULT_BYTES * (1 + lane))
         alone = false
       }
+      if (lastApart) {
+        if (!lastDone) run(lastTicket, 1, RESULTS)
+        this.#kept.take(attachment.bytes(), this.#ranges(state.loop.firstWindow, state.loop.windows))
+      }
       run(ticket, usable, RESULTS)
+      if (lastApart) this.#kept.putBack(attachment.bytes())
     } catch {
       // No further piece is taken; what runs is waited for below.
       Atomics.store(this.#words, (ticket + Ticket.ABORT) >> 2, 1)
@@ -361,10 +375,7 @@ export class Dispatcher {
     return this.#joinAll(lanesUp) && Atomics.load(this.#words, finished) === pieces
   }
 
-  /**
-   * The last iteration, by the owner and after all others: where bytes are private, its own are those that the loop
-   * goes on with.
-   */
+  /** The last iteration, by the owner and after all others. */
   #last(state: LoopState, iterations: number): boolean {
     const ticket = this.#ticket(iterations, iterations - 1, iterations, 1)
     try {
@@ -458,17 +469,7 @@ export class Dispatcher {
   #windows(loop: PlannedLoop, mapped: MappedMemory): Array<[page: number, pages: number]> | undefined {
     if (loop.windows === 0 || mapped.rung === "in-process") return []
     if (mapped.rung !== "alias") return undefined
-    const joined: Array<[number, number]> = []
-    for (const [low, high] of this.#ranges(loop.firstWindow, loop.windows).sort((x, y) => x[0] - y[0])) {
-      if (low === high) continue
-      const page = Math.floor(low / PAGE_BYTES)
-      const end = Math.ceil(high / PAGE_BYTES)
-      const last = joined[joined.length - 1]
-      if (last !== undefined && page <= last[0] + last[1]) last[1] = Math.max(last[1], end - last[0])
-      else joined.push([page, end - page])
-    }
-    const pages = joined.reduce((sum, [, count]) => sum + count, 0)
-    return joined.length > MAXIMUM_WINDOWS || pages > MAXIMUM_PRIVATE_PAGES ? undefined : joined
+    return pagesAround(this.#ranges(loop.firstWindow, loop.windows))
   }
 
   #ranges(first: number, count: number): Array<readonly [number, number]> {

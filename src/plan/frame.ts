@@ -1,7 +1,7 @@
 /**
  * Where guard, dispatcher and chunks find each other's values in control memory.
  *
- *     byte 8192   frame: one 16-byte slot a captured value, then a slot a step, then 16 bytes a written range
+ *     byte 8192   frame: one 16-byte slot a captured value, a slot a step, then facts and ranges
  *     byte 53248  refusals: one word a plan
  *     byte 57344  results: 128 bytes a participant (0 = the owner, 1 + l = lane l)
  *     byte 61440  tickets: 64 blocks of 64 bytes, used in turn
@@ -96,16 +96,28 @@ export interface FrameLayout {
   readonly stored: number
   /** Byte of range k: its low end, 8 bytes further its high end, both i64. */
   readonly range: (k: number) => number
+  /** Byte of the number of iterations that run apart, i32. */
+  readonly iterations: number
+  /** Byte of what the last iteration leaves in handed local k. */
+  readonly handed: (k: number) => number
   /** Slots taken in all. */
   readonly slots: number
 }
 
-/** The layout of a plan with these many captures, variables, saved groups and ranges. @category layout @since 0.1.0 */
-export const frameLayout = (captures: number, variables: number, saved: number, ranges: number): FrameLayout => ({
+/** The layout of a plan with these many captures, variables, saved groups, ranges and handed locals. @category layout @since 0.1.0 */
+export const frameLayout = (
+  captures: number,
+  variables: number,
+  saved: number,
+  ranges: number,
+  handed: number
+): FrameLayout => ({
   capture: (k) => FRAME + SLOT * k,
   step: (k) => FRAME + SLOT * (captures + k),
   saved: (k) => FRAME + SLOT * (captures + variables + Saved.SLOTS * k),
   stored: FRAME + SLOT * (captures + variables + Saved.SLOTS * saved),
   range: (k) => FRAME + SLOT * (captures + variables + Saved.SLOTS * saved + 1 + k),
-  slots: captures + variables + Saved.SLOTS * saved + 1 + ranges
+  iterations: FRAME + SLOT * (captures + variables + Saved.SLOTS * saved + 1 + ranges),
+  handed: (k) => FRAME + SLOT * (captures + variables + Saved.SLOTS * saved + 2 + ranges + k),
+  slots: captures + variables + Saved.SLOTS * saved + 2 + ranges + handed
 })

@@ -3,39 +3,25 @@
  *
  * @since 0.1.0
  */
-import { necessaryConditions } from "../analysis/conditions.ts"
-import { demanded } from "../analysis/demand.ts"
 import type { AccessGroup, Footprint } from "../analysis/footprint.ts"
 import { footprint } from "../analysis/footprint.ts"
 import type { Access, Graph } from "../analysis/graph.ts"
 import { Kind } from "../analysis/graph.ts"
 import { Induction } from "../analysis/induction.ts"
-import type { Polynomial } from "../analysis/polynomial.ts"
-import { symbol } from "../analysis/polynomial.ts"
 import type { Privacy } from "../analysis/privacy.ts"
 import { privacy } from "../analysis/privacy.ts"
 import type { Reduction } from "../analysis/reduction.ts"
-import { findReduction } from "../analysis/reduction.ts"
 import type { InductionVariable, Trip } from "../analysis/trip.ts"
 import { testsOf } from "../analysis/trip.ts"
 import { loadShape } from "../binary/opcodes.ts"
+import type { Capture } from "./captures.ts"
+import { collectCaptures } from "./captures.ts"
+import type { Extent, Handed } from "./extent.ts"
+import { reachOf } from "./extent.ts"
 import type { Mechanism } from "./mechanisms.ts"
 import { allMechanisms } from "./mechanisms.ts"
+import { obligationsOf } from "./obligations.ts"
 import type { Obligation, Reason, ReasonCode } from "./types.ts"
-
-/**
- * A value of the owner that the guard and the chunks receive.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Capture {
-  readonly source: "local" | "global" | "memory-size"
-  /** Local or global index. */
-  readonly index: number
-  /** Its node in the graph. */
-  readonly node: number
-}
 
 /**
  * What is known of a loop that can be split.
@@ -54,6 +40,11 @@ export interface LoopFacts {
   /** Induction variables that live in locals, to be set at the start of a chunk. */
   readonly variables: ReadonlyArray<InductionVariable & { readonly local: number }>
   readonly reductions: ReadonlyArray<Reduction>
+  readonly extent: Extent
+  /** Locals that the last iteration leaves behind, where the original loop does not make them. */
+  readonly handed: ReadonlyArray<Handed>
+  /** Where the code goes on when the loop is passed over: a label, counted from the one around it; -1 behind its end. */
+  readonly skip: number
   /** Invariant divisors, to be tested at entry. */
   readonly divisors: ReadonlyArray<{ readonly node: number; readonly offset: number; readonly signed: boolean }>
   /** Loads whose addresses are not known: each is compared with what the loop stores to, when it is executed. */
@@ -153,22 +144,9 @@ export const loopFacts = (
   if (carried !== undefined) {
     refuse("same-address-store", carried.position, "this load may read what an earlier iteration stored")
   }
-  const marks = demanded(graph, trip, exposed)
-  const variables: Array<InductionVariable & { local: number }> = []
-  const reductions: Array<Reduction> = []
-  for (const phi of loop.phis) {
-    if (marks[phi] === 0 || induction.unchanged.has(phi)) continue
-    const { global, local } = graph.phi(phi)
-    const variable = induction.variables.get(phi)
-    if (global >= 0) refuse("global-write", loop.offset, `global ${global} carries a value to the next iteration`)
-    else if (local < 0) refuse("loop-parameters", loop.offset, "the loop carries operands in its block type")
-    else if (variable !== undefined) variables.push({ ...variable, local })
-    else {
-      const reduction = mechanisms.has("reductions") ? findReduction(graph, marks, phi) : undefined
-      if (reduction !== undefined) reductions.push(reduction)
-      else refuse("scalar-carry", loop.offset, `local ${local} carries a value from one iteration to the next`)
-    }
-  }
+  const { problems, ...reach } = reachOf(graph, induction, trip, exposed, mechanisms)
+  const { marks, reductions, variables } = reach
+  for (const { code, detail } of problems) refuse(code, loop.offset, detail)
   if (groups.length > MAXIMUM_GROUPS) {
     refuse("too-many-groups", loop.offset, `${groups.length} groups of addresses, at most ${MAXIMUM_GROUPS} are tested`)
   }
@@ -199,6 +177,7 @@ export const loopFacts = (
     return reasons
   }
   const captures = collectCaptures(graph, induction, marks, trip, groups, variables, [
+    ...reach.handed.map(({ phi }) => graph.phi(phi).inputs[0].value),
     ...divisors.map((d) => d.node),
     ...privately.contained.flatMap(({ cells }) => cells.flatMap(({ conditions }) => conditions.map((c) => c.node)))
   ])
@@ -215,6 +194,9 @@ export const loopFacts = (
     captures,
     variables,
     reductions,
+    extent: reach.extent,
+    handed: reach.handed,
+    skip: reach.skip,
     divisors,
     aborts: early,
     polled: new Set(endless.map(({ offset }) => offset)),
@@ -330,142 +312,4 @@ const hazards = (graph: Graph, induction: Induction, trip: Trip): Pick<LoopFacts
     } else aborts.push(graph.loops[0].offset)
   }
   return { aborts, divisors }
-}
-
-/** Entries, globals and `memory.size` that the guard or a chunk reads. */
-const collectCaptures = (
-  graph: Graph,
-  induction: Induction,
-  marks: Uint8Array,
-  trip: Trip,
-  groups: ReadonlyArray<AccessGroup>,
-  variables: ReadonlyArray<InductionVariable>,
-  more: ReadonlyArray<number>
-): Array<Capture> => {
-  const nodes = new Set<number>()
-  const follow = (node: number): void => {
-    if (node <= 0 || nodes.has(node)) return
-    nodes.add(node)
-    switch (graph.kind[node]) {
-      case Kind.Phi:
-        if (graph.phi(node).loop >= 0) follow(graph.phi(node).inputs[0].value)
-        break
-      case Kind.Derived:
-        followPolynomial(graph.aux[node] as Polynomial)
-        break
-      case Kind.Op:
-      case Kind.Select:
-      case Kind.Load:
-        follow(graph.a[node])
-        follow(graph.b[node])
-        follow(graph.c[node])
-    }
-  }
-  const followPolynomial = (p: Polynomial): void => {
-    for (const term of p.terms) {
-      for (const s of term.symbols) {
-        if (s.startsWith("n")) follow(Number(s.slice(1)))
-        else if (s.startsWith("T") || s.startsWith("J")) {
-          const inner = induction.trip(Number(s.slice(1)))
-          if (inner !== undefined && inner.loop !== 0) followTrip(inner)
-        }
-      }
-    }
-  }
-  const followTrip = (trip: Trip): void => testsOf(trip).forEach(followTest)
-  const followTest = (one: Trip): void => {
-    if (one.wide) {
-      follow(one.wideStart!.node)
-      follow(one.wideLimit)
-      return
-    }
-    followPolynomial(one.start)
-    followPolynomial(one.step)
-    followPolynomial(one.limit)
-  }
-  followTrip(trip)
-  for (const group of groups) {
-    followPolynomial(group.base)
-    followPolynomial(group.coefficient)
-    for (const spread of group.spreads) {
-      followPolynomial(spread.coefficient)
-      followPolynomial(symbol(spread.symbol))
-    }
-  }
-  for (const variable of variables) {
-    follow(variable.initial)
-    followPolynomial(variable.step)
-  }
-  for (const loop of graph.loops.slice(1)) {
-    const inner = induction.trip(loop.id)
-    if (inner !== undefined && induction.isInvariantTrip(inner)) followTrip(inner)
-  }
-  for (const group of groups) {
-    for (const { access } of group.members) {
-      for (const { node } of necessaryConditions(induction, access.block)) follow(node)
-    }
-  }
-  for (const loop of graph.loops.slice(1)) {
-    if (loop.body.size > 0) { for (const { node } of necessaryConditions(induction, loop.header)) follow(node) }
-  }
-  more.forEach(follow)
-  const captures: Array<Capture> = []
-  for (let node = 1; node < graph.kind.length; node++) {
-    if (marks[node] === 0 && !nodes.has(node)) continue
-    const kind = graph.kind[node]
-    if (kind === Kind.Entry) captures.push({ source: "local", index: graph.a[node], node })
-    else if (kind === Kind.Global) captures.push({ source: "global", index: graph.a[node], node })
-    else if (kind === Kind.MemorySize && !captures.some((c) => c.source === "memory-size")) {
-      captures.push({ source: "memory-size", index: 0, node })
-    }
-  }
-  return captures
-}
-
-const obligationsOf = (facts: Omit<LoopFacts, "obligations">): Array<Obligation> => {
-  const { captures, divisors, graph, groups, induction, reductions, trip } = facts
-  const result: Array<Obligation> = [
-    ...captures.map((c) => ({ kind: "captured-input", source: c.source, index: c.index }) as const),
-    ...testsOf(trip).map((test) => ({ kind: "exact-trip", loop: 0, offset: test.branchOffset }) as const)
-  ]
-  for (const group of groups) {
-    result.push({ kind: "in-bounds", group: group.id }, { kind: "no-wrap", group: group.id })
-  }
-  for (const store of groups) {
-    if (store.kind !== "store") continue
-    for (const other of groups) {
-      if (other.kind === "store" && other.id < store.id) continue
-      if (needsDisjointness(facts.privately, store, other)) {
-        result.push({ kind: "disjoint", store: store.id, other: other.id })
-      }
-    }
-  }
-  for (const window of facts.privately.windows) result.push({ kind: "private", store: window.id })
-  for (const { cells, load } of facts.privately.contained) {
-    result.push({ kind: "written-before-read", load: load.id, stores: cells.map(({ group }) => group.id) })
-  }
-  for (const node of induction.invariantLoads) {
-    const access = graph.accesses.find((a) => a.node === node)
-    if (access !== undefined) result.push({ kind: "invariant-load", offset: access.position })
-  }
-  for (const divisor of divisors) result.push({ kind: "safe-divisor", offset: divisor.offset })
-  for (const offset of facts.checked) result.push({ kind: "checked-load", offset })
-  for (const offset of new Set(facts.aborts)) result.push({ kind: "discard-on-abort", offset })
-  for (const reduction of reductions) {
-    result.push({ kind: "reduction", local: reduction.local, operation: reduction.operation })
-  }
-  result.push({ kind: "joined-before-use" })
-  return result
-}
-
-/**
- * True when a store and another access must not meet. Private bytes are exempt from each other, and from the loads that
- * read only what their own iteration has written; where that is decided at entry, so is the exemption.
- *
- * @category queries
- * @since 0.1.0
- */
-export const needsDisjointness = (privately: Privacy, store: AccessGroup, other: AccessGroup): boolean => {
-  if (!store.fixed) return true
-  return other.kind === "store" ? !other.fixed : !privately.covered.has(other)
 }

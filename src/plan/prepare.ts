@@ -343,7 +343,13 @@ const planned1 = (
 ): Candidate | ReadonlyArray<Reason> => {
   const saved = facts.aborts.length > 0 ? facts.groups.filter((g) => g.kind === "store" && !g.fixed) : []
   const windows = facts.privately.windows
-  const layout = frameLayout(facts.captures.length, facts.variables.length, saved.length, windows.length)
+  const layout = frameLayout(
+    facts.captures.length,
+    facts.variables.length,
+    saved.length,
+    windows.length,
+    facts.handed.length
+  )
   if (layout.slots > FRAME_SLOTS || facts.reductions.length > MAXIMUM_REDUCTIONS) {
     return [{ code: "too-large", offset: shape.offset, detail: "more values than the frame holds" }]
   }
@@ -360,6 +366,7 @@ const recordOf = (candidate: Candidate, index: number, functionName: string | un
     functionName,
     offset: candidate.shape.offset,
     tier: facts.aborts.length > 0 ? "abortable" : "direct",
+    extent: facts.extent,
     instructions: instructionCounts(facts.graph).reduce((sum, n) => sum + n, 0),
     hasInner: facts.graph.loops.length > 1,
     groups: facts.groups.map(({ fixed, high, id, kind, low, members }) => ({

@@ -6,9 +6,10 @@
  */
 
 import type { EffectCode } from "../analysis/graph.ts"
+import type { Extent } from "./extent.ts"
 
 /** Version of the plan's shape; another version is not used. @category constants @since 0.1.0 */
-export const PLAN_VERSION = 1
+export const PLAN_VERSION = 2
 
 /**
  * Why a loop stays serial. A closed set.
@@ -80,6 +81,8 @@ export type Obligation =
   | { readonly kind: "discard-on-abort"; readonly offset: number }
   /** Nothing of the owner after the loop runs before every chunk has ended. */
   | { readonly kind: "joined-before-use" }
+  /** A local that the last iteration leaves behind comes from whoever ran it. */
+  | { readonly kind: "last-value"; readonly local: number }
   /** An integer reduction starts each lane at its identity and is combined with the entry value. */
   | { readonly kind: "reduction"; readonly local: number; readonly operation: string }
 
@@ -115,6 +118,8 @@ export interface PlannedLoop {
   readonly offset: number
   /** `abortable`: a trap or an early exit is possible, so written memory is snapshotted first. */
   readonly tier: "direct" | "abortable"
+  /** How many of the iterations run apart (`extent.ts`). */
+  readonly extent: Extent
   /** Instructions of one iteration, inner loops counted once. */
   readonly instructions: number
   /** Whether the loop contains others, so that an iteration can be long. */

@@ -87,6 +87,8 @@ class ChunkEmitter implements ChunkSpace {
   readonly calleeIndex: ReadonlyMap<number, number>
   memorySizeLocal = -1
   rest = 0
+  /** Whether the piece has the last iteration. */
+  ends = 0
   /** Where the comparisons of checked loads find low end and length of all stores, for the loop and for callees. */
   storedLocals: readonly [low: number, length: number] = [0, 0]
   storedGlobals: readonly [low: number, length: number] = [0, 0]
@@ -163,12 +165,17 @@ class ChunkEmitter implements ChunkSpace {
     code.get(0).access(0x28, CONTROL, Ticket.TOTAL).get(first).op(0x6b).tee(this.rest).get(1)
     code.get(this.rest).get(1).op(0x49).op(0x1b)
     code.set(this.rest)
+    if (facts.handed.length > 0) {
+      this.ends = this.local("i32")
+      code.get(first).get(this.rest).op(0x6a).loadControl("i32", layout.iterations).op(0x46).set(this.ends)
+    }
     this.savePiece(first)
     this.polling?.start(code)
     this.startVariables(first)
     code.block().block()
     this.copyLoop()
     code.br(1).end() // fell out of the loop
+    this.handOver()
     // Results first: once the last piece is counted, the owner may read them.
     facts.reductions.forEach((reduction, k) => {
       code.get(2).get(SHIFT + reduction.local).access(reduction.type === "i32" ? 0x36 : 0x37, CONTROL, 8 * k)
@@ -213,6 +220,18 @@ class ChunkEmitter implements ChunkSpace {
     this.storedLocals.forEach((local, k) => {
       code.loadControl("i32", layout.stored + 4 * k).tee(local).setGlobal(this.storedGlobals[k])
     })
+  }
+
+  /** Leaves locals of the last iteration in the frame. */
+  handOver(): void {
+    const { code, facts, layout } = this
+    if (facts.handed.length === 0) return
+    code.get(this.ends).if()
+    facts.handed.forEach(({ local }, k) => {
+      if (this.omit({ kind: "last-value", local })) return
+      code.i32(layout.handed(k)).get(SHIFT + local).storeControl(this.types[local])
+    })
+    code.end()
   }
 
   /** Copies what the piece may store over to control memory, so that it can be put back. */

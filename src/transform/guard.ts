@@ -23,12 +23,13 @@
 import type { Condition } from "../analysis/conditions.ts"
 import { necessaryConditions } from "../analysis/conditions.ts"
 import type { AccessGroup } from "../analysis/footprint.ts"
+import { followsTest } from "../analysis/footprint.ts"
 import { Kind } from "../analysis/graph.ts"
 import type { ValueType, WasmModule } from "../binary/module.ts"
 import type { FrameLayout } from "../plan/frame.ts"
 import { RESULT_BYTES, RESULTS, Saved, TICKETS } from "../plan/frame.ts"
 import type { LoopFacts } from "../plan/loop.ts"
-import { needsDisjointness } from "../plan/loop.ts"
+import { needsDisjointness } from "../plan/obligations.ts"
 import { packRefusal, Refusal } from "../plan/refusal.ts"
 import type { Obligation } from "../plan/types.ts"
 import type { Interval } from "./apart.ts"
@@ -60,7 +61,13 @@ export const guardType = (
   params: plan.facts.captures.map((c) =>
     c.source === "local" ? plan.types[c.index] : c.source === "global" ? module.globals[c.index].valueType : "i32"
   ),
-  results: [...plan.facts.variables.map((v) => plan.types[v.local]), ...plan.facts.reductions.map((r) => r.type)]
+  results: [
+    // Whether the loop is passed over.
+    ...(plan.facts.extent === "complete" ? ["i32" as const] : []),
+    ...plan.facts.variables.map((v) => plan.types[v.local]),
+    ...plan.facts.reductions.map((r) => r.type),
+    ...plan.facts.handed.map((h) => plan.types[h.local])
+  ]
 })
 
 /** Bytes of the guard module. @category transforms @since 0.1.0 */
@@ -108,14 +115,21 @@ class GuardEmitter {
     const done = evaluator.local("i32")
     const apart = evaluator.local("i64")
     const last = evaluator.local("i64")
-    this.separation = new Separation(evaluator, last, (...runs) => this.refuseWhere(...runs))
+    const leaving = evaluator.local("i64")
+    this.separation = new Separation(evaluator, leaving, (...runs) => this.refuseWhere(...runs))
     const participant = evaluator.local("i32")
     code.block()
-    code.get(evaluator.tripCount(facts.trip)).i64(1).op(0x7d).tee(apart).tee(last).i64(2).op(0x53)
+    // partial: T − 1 apart, and iteration T − 1 tested along; whole: T; complete: T + 1.
+    const { extent } = facts
+    const count = evaluator.tripCount(facts.trip)
+    code.get(count).i64(1).op(0x7d).set(last)
+    code.get(extent === "partial" ? last : count).set(leaving)
+    code.get(extent === "partial" ? last : count).i64(extent === "complete" ? 1 : 0).op(0x7c).tee(apart)
+    code.i64(2).op(0x53)
     evaluator.because = packRefusal(Refusal.SHORT)
     evaluator.refuseIf()
     evaluator.divisors()
-    const intervals = facts.groups.map((group) => this.interval(group, last))
+    const intervals = facts.groups.map((group) => this.interval(group, this.isBehindTests(group) ? last : leaving))
     this.disjointness(intervals)
     const units = this.work()
     facts.captures.forEach((_, k) => {
@@ -127,6 +141,7 @@ class GuardEmitter {
       evaluator.polynomial(variable.step)
       code.storeControl("i32")
     })
+    if (facts.handed.length > 0) code.i32(layout.iterations).get(apart).op(0xa7).storeControl("i32")
     plan.saved.forEach((group, k) => {
       const interval = intervals[facts.groups.indexOf(group)]
       const at = layout.saved(k)
@@ -144,6 +159,7 @@ class GuardEmitter {
     })
     code.i32(this.index).get(apart).op(0xa7).get(units).op(0xa7).call(0).set(done)
     code.end()
+    if (extent === "complete") code.get(done)
     facts.variables.forEach((variable, k) => {
       const slot = facts.captures.findIndex((c) => c.node === variable.initial)
       code.get(slot).get(done)
@@ -158,7 +174,18 @@ class GuardEmitter {
       }
     })
     facts.reductions.forEach((reduction, k) => this.combine(reduction, k, done, participant))
+    facts.handed.forEach(({ local, phi }, k) => {
+      const slot = facts.captures.findIndex((c) => c.node === facts.graph.phi(phi).inputs[0].value)
+      code.loadControl(plan.types[local], layout.handed(k)).get(slot).get(done).op(0x1b)
+    })
     return functionBody(evaluator.locals, code)
+  }
+
+  /** True when the iteration that leaves does not come to the group any more. */
+  isBehindTests(group: AccessGroup): boolean {
+    const { extent, induction, trip } = this.plan.facts
+    if (extent === "complete") return false
+    return group.members.every(({ access }) => followsTest(induction, trip, access.block))
   }
 
   captureType(k: number): ValueType {

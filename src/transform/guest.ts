@@ -13,6 +13,8 @@
  *         …(local.set induction variables and reductions)…))
  *     (loop $l …)
  *
+ * Where all iterations run apart, the `call_indirect` also answers whether they did, and a branch passes over the loop.
+ *
  * Engines are told that the test hardly ever holds, so that what is live across the call costs the loop no register.
  * The threshold starts at the largest i32, so that the test fails until a runtime lowers it. The tested distance counts
  * iterations times the step.
@@ -24,6 +26,7 @@ import type { Polynomial } from "../analysis/polynomial.ts"
 import type { Trip } from "../analysis/trip.ts"
 import type { ModuleEdits } from "../binary/emit.ts"
 import { emitModule } from "../binary/emit.ts"
+import { InstructionReader } from "../binary/instruction.ts"
 import type { Limits, ValueType, WasmModule } from "../binary/module.ts"
 import { ByteWriter } from "../binary/writer.ts"
 import { hiddenPrefix, memoryName, NEVER, sectionName, tableName, thresholdName } from "../plan/hidden.ts"
@@ -75,9 +78,16 @@ export const guestModule = (
     for (const { index, plan } of list.sort((x, y) => x.plan.offset - y.plan.offset)) {
       out.bytes(module.bytes, copied, plan.offset)
       const { code, test } = prologue(plan, index, firstType, firstGlobal, table)
+      // Behind the end there is no label to branch to: the loop gets one around it.
+      const wrapped = plan.facts.extent === "complete" && plan.facts.skip < 0
+      if (wrapped) out.u8(0x02).u8(0x40)
       tests.push(out.length + test)
       out.append(code.out)
       copied = plan.offset
+      if (wrapped) {
+        copied = oneLabelMore(module, plan.offset, body.end, out)
+        out.u8(0x0b)
+      }
     }
     out.bytes(module.bytes, copied, body.end)
     bodies.set(functionIndex, out.finish())
@@ -122,9 +132,32 @@ const prologue = (
   }
   code.i32(index)
   code.op(0x11).out.u32(firstType + index).u32(table)
+  for (const { local } of [...facts.handed].reverse()) code.set(local)
   for (const reduction of [...facts.reductions].reverse()) code.set(reduction.local)
   for (const variable of [...facts.variables].reverse()) code.set(variable.local)
+  if (facts.extent === "complete") code.brIf(facts.skip < 0 ? 1 : facts.skip + 1)
   return { code: code.end(), test }
+}
+
+/** Copies the loop at an offset, with a block more around it; returns where the code behind the loop starts. */
+const oneLabelMore = (module: WasmModule, offset: number, end: number, out: ByteWriter): number => {
+  const reader = new InstructionReader(module.bytes, offset, end)
+  /** Labels inside, the loop's own among them. */
+  let depth = 0
+  const map = (label: number): number => label < depth ? label : label + 1
+  while (reader.next()) {
+    const { opcode } = reader
+    if (opcode >= 0x02 && opcode <= 0x04) depth++
+    if (opcode === 0x0b) depth--
+    if (opcode === 0x0c || opcode === 0x0d) out.u8(opcode).u32(map(reader.index))
+    else if (opcode === 0x0e) {
+      const targets = reader.targets!
+      out.u8(opcode).u32(targets.length - 1)
+      for (const target of targets) out.u32(map(target))
+    } else out.bytes(module.bytes, reader.start, reader.position)
+    if (depth === 0) break
+  }
+  return reader.position
 }
 
 /** Pushes how far the tested value is from its limit, or a value above every useful threshold. */

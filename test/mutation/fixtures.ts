@@ -111,6 +111,14 @@ export const FIXTURES: ReadonlyArray<Fixture> = [
     drop: "omit"
   },
   {
+    kind: "last-value",
+    module: "last-value",
+    apart: [[1024, 40], [1024, 4]],
+    kills: [[1024, 40], [1024, 4]],
+    words: noise,
+    drop: "omit"
+  },
+  {
     kind: "private",
     module: "private",
     apart: [[16_384, 32_768, 20_000], [40_960 - 4, 40_960, 20_000]],
