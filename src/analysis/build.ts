@@ -11,6 +11,7 @@ import { InstructionReader } from "../binary/instruction.ts"
 import type { FunctionType, ValueType, WasmModule } from "../binary/module.ts"
 import { localTypes } from "../binary/module.ts"
 import { laneShape, loadShape, numericShape, storeShape } from "../binary/opcodes.ts"
+import { Locals } from "./cells.ts"
 import { type OpaqueStep, opaqueStep } from "./effects.ts"
 import type { EffectCode, Graph, LoadInfo } from "./graph.ts"
 import { Kind } from "./graph.ts"
@@ -46,7 +47,7 @@ class Builder extends RegionState {
       this.written.add(index)
       this.globals.set(index, this.readGlobal(index))
     }
-    this.context.assigned.forEach((local, slot) => this.locals[slot] = this.entry(local))
+    this.context.assigned.forEach((local, slot) => this.locals.set(slot, this.entry(local)))
     this.openLoop(this.blockType(this.shape.blockType), this.shape.offset)
     while (this.reader.next()) this.step()
     if (this.frames.length !== 1) throw new Error("unbalanced control in region")
@@ -75,10 +76,10 @@ class Builder extends RegionState {
         this.stack.push(this.readLocal(reader.index))
         return
       case 0x21:
-        this.locals[this.context.slotOf.get(reader.index)!] = this.pop()
+        this.locals.set(this.slot(reader.index), this.pop())
         return
       case 0x22:
-        this.locals[this.context.slotOf.get(reader.index)!] = this.stack[this.stack.length - 1]
+        this.locals.set(this.slot(reader.index), this.stack[this.stack.length - 1])
         return
       case 0x41:
         this.stack.push(this.constant(reader.i32))
@@ -114,7 +115,7 @@ class Builder extends RegionState {
       case 0x01:
         return
       case 0x00:
-        this.graph.used.push(...this.writtenNow())
+        this.useWritten()
         this.reachable = false
         return
       default:
@@ -203,7 +204,7 @@ class Builder extends RegionState {
       : this.node(Kind.Op, opcode, a, b, c, type)
     if (isTrapping(opcode)) {
       graph.trapping.push(node)
-      graph.used.push(...this.writtenNow())
+      this.useWritten()
     }
     this.stack.push(node)
   }
@@ -314,22 +315,20 @@ class Builder extends RegionState {
     this.graph.calls.push({ position: this.reader.start, block: this.current })
     const callerLocals = this.locals
     const height = this.stack.length - functionType.params.length
-    const locals = new Int32Array(types.length)
-    this.popMany(functionType.params.length).forEach((value, index) => locals[index] = value)
-    for (let index = functionType.params.length; index < types.length; index++) locals[index] = this.zero(types[index])
+    const locals = this.popMany(functionType.params.length)
+    for (let index = functionType.params.length; index < types.length; index++) locals.push(this.zero(types[index]))
     this.callers.push(this.context)
     const base = this.frames.length
-    const assigned = types.map((_, index) => index)
     this.context = {
       functionIndex,
       types,
       functionType,
-      assigned,
-      slotOf: new Map(assigned.map((local) => [local, local])),
+      assigned: types.map((_, index) => index),
+      slotOf: undefined,
       reader: new InstructionReader(module.bytes, codeStart, body!.end),
       base
     }
-    this.locals = locals
+    this.locals = new Locals(locals)
     this.graph.callees.add(functionIndex)
     this.frames.push({
       kind: "block",

@@ -45,7 +45,7 @@ export const demanded = (graph: Graph, trip: Trip | undefined, more: ReadonlyArr
       const node = work.pop()!
       if (node <= 0 || marks[node] === 1) continue
       marks[node] = 1
-      work.push(...operands(graph, node))
+      pushOperands(graph, node, work)
     }
   }
   const markLast = (root: number): void => {
@@ -56,7 +56,7 @@ export const demanded = (graph: Graph, trip: Trip | undefined, more: ReadonlyArr
       last[node] = 1
       if (header.has(node)) {
         for (const input of graph.phi(node).inputs.slice(1)) if (graph.order[input.block] >= 0) mark(input.value)
-      } else work.push(...operands(graph, node))
+      } else pushOperands(graph, node, work)
     }
   }
   for (const access of graph.accesses) {
@@ -89,15 +89,14 @@ const leavesByTrip = (graph: Graph, trip: Trip, exit: number): boolean => {
   return graph.blocks[first].preds.length === 1 && graph.dominates(first, exit)
 }
 
-const operands = (graph: Graph, node: number): ReadonlyArray<number> => {
+const pushOperands = (graph: Graph, node: number, work: Array<number>): void => {
   switch (graph.kind[node]) {
     case Kind.Phi:
-      return graph.phi(node).inputs.filter((i) => graph.order[i.block] >= 0).map((i) => i.value)
+      for (const { block, value } of graph.phi(node).inputs) if (graph.order[block] >= 0) work.push(value)
+      return
     case Kind.Op:
     case Kind.Select:
     case Kind.Load:
-      return [graph.a[node], graph.b[node], graph.c[node]]
-    default:
-      return []
+      work.push(graph.a[node], graph.b[node], graph.c[node])
   }
 }

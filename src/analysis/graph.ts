@@ -145,6 +145,8 @@ export interface Loop {
   exits: Array<{ readonly from: number; readonly edge: Edge }>
 }
 
+const NOBODY: ReadonlyArray<number> = []
+
 /**
  * The graph. @category model @since 0.1.0
  */
@@ -182,6 +184,7 @@ export class Graph {
   /** Innermost natural loop of each block, -1 outside. */
   inner: Int32Array = new Int32Array(0)
   #backwards: Dominators | undefined
+  #users: Array<Array<number> | undefined> | undefined
 
   /** Adds a node and returns its id. */
   node(
@@ -249,6 +252,33 @@ export class Graph {
     backwards.push(latches.filter((id) => body.has(id)))
     for (const id of backwards[end]) onwards[id].push(end)
     return dominators(end + 1, end, (id) => backwards[id], (id) => onwards[id])
+  }
+
+  /** Nodes with a node as an operand, or as what a reached block brings to a merge; of nodes added later, none. */
+  usersOf(node: number): ReadonlyArray<number> {
+    this.#users ??= this.#findUsers()
+    return this.#users[node] ?? NOBODY
+  }
+
+  #findUsers(): Array<Array<number> | undefined> {
+    const users: Array<Array<number> | undefined> = []
+    const add = (operand: number, user: number): void => {
+      const known = users[operand]
+      if (known === undefined) users[operand] = [user]
+      else known.push(user)
+    }
+    for (let node = 1; node < this.kind.length; node++) {
+      switch (this.kind[node]) {
+        case Kind.Phi:
+          for (const { block, value } of this.phi(node).inputs) if (this.order[block] >= 0) add(value, node)
+          break
+        case Kind.Op:
+        case Kind.Select:
+        case Kind.Load:
+          for (const operand of [this.a[node], this.b[node], this.c[node]]) if (operand > 0) add(operand, node)
+      }
+    }
+    return users
   }
 
   /** True when the node is an i32 constant. */

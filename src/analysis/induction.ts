@@ -148,13 +148,20 @@ export class Induction {
   /** True when every way round the loop brings the phi's own value back. */
   #neverChanges(phi: number): boolean {
     const g = this.graph
-    const seen = new Set<number>()
-    const same = (value: number): boolean => {
-      if (value === phi || seen.has(value)) return true
+    const back = ({ block, value }: { block: number; value: number }, at: number): boolean =>
+      at > 0 && value !== phi && g.order[block] >= 0
+    const { inputs } = g.phi(phi)
+    if (inputs.some((input, at) => back(input, at) && g.kind[input.value] !== Kind.Phi)) return false
+    const seen = new Set<number>([phi])
+    const work = inputs.filter(back).map(({ value }) => value)
+    while (work.length > 0) {
+      const value = work.pop()!
+      if (seen.has(value)) continue
+      if (g.kind[value] !== Kind.Phi) return false
       seen.add(value)
-      return g.kind[value] === Kind.Phi && g.phi(value).inputs.every((input) => same(input.value))
+      for (const input of g.phi(value).inputs) work.push(input.value)
     }
-    return g.phi(phi).inputs.slice(1).every((input) => g.order[input.block] < 0 || same(input.value))
+    return true
   }
 
   #solve(loop: Loop): void {

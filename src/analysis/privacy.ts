@@ -68,6 +68,7 @@ class Judge {
   readonly graph: Graph
   readonly groups: ReadonlyArray<AccessGroup>
   readonly windows: ReadonlyArray<AccessGroup>
+  #order: ReadonlyMap<Access, number> | undefined
 
   constructor(induction: Induction, groups: ReadonlyArray<AccessGroup>, windows: ReadonlyArray<AccessGroup>) {
     this.induction = induction
@@ -156,11 +157,17 @@ class Judge {
     })
   }
 
+  /** Place of an access in the order of the code. */
+  stands(access: Access): number {
+    this.#order ??= new Map(this.graph.accesses.map((one, index) => [one, index]))
+    return this.#order.get(access)!
+  }
+
   /** True when `first` is executed before `second` whenever `second` is, in the same iteration of loop 0. */
   comesBefore(first: Access, second: Access): boolean {
     const { graph } = this
     return first.block === second.block
-      ? graph.accesses.indexOf(first) < graph.accesses.indexOf(second)
+      ? this.stands(first) < this.stands(second)
       : graph.dominates(first.block, second.block)
   }
 
@@ -190,7 +197,7 @@ class Judge {
   isEarlier(store: Access, load: Access): boolean {
     const { graph } = this
     return store.block === load.block
-      ? graph.accesses.indexOf(store) < graph.accesses.indexOf(load)
+      ? this.stands(store) < this.stands(load)
       : graph.order[store.block] < graph.order[load.block]
   }
 

@@ -58,34 +58,22 @@ export const findReduction = (graph: Graph, marks: Uint8Array, phi: number): Red
   // The chain: values that hold the partial result. Each is used once in the loop, by the next link.
   const chain = new Set<number>([phi])
   let operation: ReductionOperation | undefined
-  for (let grew = true; grew;) {
-    grew = false
-    for (let node = 1; node < graph.kind.length; node++) {
-      if (marks[node] === 0 || chain.has(node) || !usesAny(graph, node, chain)) continue
-      if (!graph.loops[0].body.has(graph.block[node])) continue
-      if (graph.kind[node] === Kind.Phi) {
-        const info = graph.phi(node)
-        // A merge of partial results; an inner loop that goes on with the partial result.
-        chain.add(node)
-        grew = true
-        if (info.loop === 0) return undefined
-        continue
-      }
-      if (graph.kind[node] === Kind.Select && !chain.has(graph.c[node])) {
-        chain.add(node)
-        grew = true
-        continue
-      }
-      if (graph.kind[node] !== Kind.Op) return undefined
-      const isSubtraction = graph.op[node] === 0x6b || graph.op[node] === 0x7d
-      const found = isSubtraction ? "add" : OPERATIONS[graph.op[node]]
-      if (found === undefined || (operation !== undefined && operation !== found)) return undefined
-      const inA = chain.has(graph.a[node])
-      const inB = chain.has(graph.b[node])
-      if ((inA && inB) || (isSubtraction && inB)) return undefined
-      operation = found
+  const work = [phi]
+  while (work.length > 0) {
+    for (const node of graph.usersOf(work.pop()!)) {
+      if (marks[node] === 0 || chain.has(node) || !graph.loops[0].body.has(graph.block[node])) continue
       chain.add(node)
-      grew = true
+      work.push(node)
+      if (graph.kind[node] === Kind.Phi) {
+        // A merge of partial results; an inner loop that goes on with the partial result.
+        if (graph.phi(node).loop === 0) return undefined
+        continue
+      }
+      if (graph.kind[node] === Kind.Select) continue
+      const isSubtraction = graph.op[node] === 0x6b || graph.op[node] === 0x7d
+      const found = graph.kind[node] !== Kind.Op ? undefined : isSubtraction ? "add" : OPERATIONS[graph.op[node]]
+      if (found === undefined || (operation !== undefined && operation !== found)) return undefined
+      operation = found
     }
   }
   if (operation === undefined) return undefined
@@ -97,7 +85,7 @@ export const findReduction = (graph: Graph, marks: Uint8Array, phi: number): Red
       if (graph.order[input.block] >= 0 && !chain.has(input.value)) return undefined
     }
   }
-  // A link may have been judged before a later one joined the chain.
+  // Each link holds the partial result once.
   for (const link of chain) {
     if (graph.kind[link] === Kind.Select) {
       if (!chain.has(graph.a[link]) || !chain.has(graph.b[link]) || chain.has(graph.c[link])) return undefined
@@ -111,19 +99,6 @@ export const findReduction = (graph: Graph, marks: Uint8Array, phi: number): Red
   }
   if (escapes(graph, chain)) return undefined
   return { phi, local: graph.phi(phi).local, type, operation, chain }
-}
-
-const usesAny = (graph: Graph, node: number, chain: ReadonlySet<number>): boolean => {
-  switch (graph.kind[node]) {
-    case Kind.Phi:
-      return graph.phi(node).inputs.some((i) => graph.order[i.block] >= 0 && chain.has(i.value))
-    case Kind.Op:
-    case Kind.Select:
-    case Kind.Load:
-      return chain.has(graph.a[node]) || chain.has(graph.b[node]) || chain.has(graph.c[node])
-    default:
-      return false
-  }
 }
 
 /** True when a partial result is stored, addresses memory or decides a branch inside the loop. */

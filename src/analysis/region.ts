@@ -6,6 +6,7 @@
  */
 import { InstructionReader } from "../binary/instruction.ts"
 import type { FunctionType, ValueType, WasmModule } from "../binary/module.ts"
+import { Globals, Locals } from "./cells.ts"
 import type { CodeIndex } from "./code-index.ts"
 import type { Effect, EffectCode, ExitInfo, Phi } from "./graph.ts"
 import { Graph, Kind } from "./graph.ts"
@@ -48,8 +49,10 @@ export interface Context {
   readonly functionIndex: number
   readonly types: ReadonlyArray<ValueType>
   readonly functionType: FunctionType
+  /** Locals that have a slot: those that the region writes, and all of a callee's. */
   readonly assigned: ReadonlyArray<number>
-  readonly slotOf: ReadonlyMap<number, number>
+  /** Slot of a local, -1 when it has none; `undefined`: each has its own number. */
+  readonly slotOf: Int32Array | undefined
   readonly reader: InstructionReader
   /** Frames below this one belong to callers. */
   readonly base: number
@@ -63,7 +66,7 @@ export interface Context {
  */
 export interface Snapshot {
   readonly block: number
-  readonly locals: Int32Array
+  readonly locals: ReadonlyArray<number>
   readonly globals: ReadonlyMap<number, number>
   readonly values: ReadonlyArray<number>
   readonly kind: "jump" | "true" | "false" | "case"
@@ -102,14 +105,16 @@ export class RegionState {
   readonly callers: Array<Context> = []
   frames: Array<Frame> = []
   stack: Array<number> = []
-  locals: Int32Array
-  globals: Map<number, number> = new Map()
+  locals: Locals
+  readonly globals = new Globals()
   /** Globals that the region writes, callees included; loop headers get a phi for each. */
   readonly written: Set<number>
   current: number
   reachable = true
   /** Labels opened in unreachable code. */
   skipped = 0
+  /** Values of globals that were last told to be seen. */
+  #used: ReadonlyArray<number> | undefined
 
   readonly module: WasmModule
   readonly shape: LoopShape
@@ -136,11 +141,12 @@ export class RegionState {
       types,
       functionType,
       assigned,
-      slotOf: new Map(assigned.map((local, slot) => [local, slot])),
+      slotOf: new Int32Array(types.length).fill(-1),
       reader: new InstructionReader(module.bytes, shape.bodyStart, shape.end),
       base: 0
     }
-    this.locals = new Int32Array(assigned.length)
+    assigned.forEach((local, slot) => this.context.slotOf![local] = slot)
+    this.locals = new Locals(new Array<number>(assigned.length).fill(0))
     this.current = this.graph.newBlock()
   }
 
@@ -177,9 +183,14 @@ export class RegionState {
     return this.node(Kind.Opaque, 0, 0, 0, 0, type)
   }
 
+  slot(local: number): number {
+    const { slotOf } = this.context
+    return slotOf === undefined ? local : slotOf[local]
+  }
+
   readLocal(local: number): number {
-    const slot = this.context.slotOf.get(local)
-    return slot === undefined ? this.entry(local) : this.locals[slot]
+    const slot = this.slot(local)
+    return slot < 0 ? this.entry(local) : this.locals.get(slot)
   }
 
   readGlobal(index: number): number {
@@ -221,7 +232,7 @@ export class RegionState {
   }
 
   snapshot(values: ReadonlyArray<number>, kind: Snapshot["kind"]): Snapshot {
-    return { block: this.current, locals: this.locals.slice(), globals: new Map(this.globals), values, kind }
+    return { block: this.current, locals: this.locals.share(), globals: this.globals.share(), values, kind }
   }
 
   openLoop(type: FunctionType, offset: number): void {
@@ -242,8 +253,8 @@ export class RegionState {
     }
     const writes = this.limits.index.of(this.context.functionIndex).get(offset)!.assigned
     for (const local of writes) {
-      const slot = this.context.slotOf.get(local)!
-      this.locals[slot] = phi(this.locals[slot], this.context.types[local], local, -1)
+      const slot = this.slot(local)
+      this.locals.set(slot, phi(this.locals.get(slot), this.context.types[local], local, -1))
     }
     for (const index of this.written) {
       this.globals.set(index, phi(this.globals.get(index)!, this.module.globals[index].valueType, -1, index))
@@ -283,7 +294,7 @@ export class RegionState {
         const value = info.global >= 0
           ? this.globals.get(info.global)!
           : info.local >= 0
-          ? this.locals[this.context.slotOf.get(info.local)!]
+          ? this.locals.get(this.slot(info.local))
           : values[operands.indexOf(p)]
         info.inputs.push({ block: this.current, value })
       }
@@ -307,12 +318,13 @@ export class RegionState {
     const block = graph.newBlock({ kind: exit, offset: this.reader.start, values, operands, label, locals })
     graph.edge(this.current, block, kind)
     for (let i = 0; i < operands; i++) values.push(this.stack[this.stack.length - 1 - i])
-    for (const index of this.written) values.push(this.globals.get(index)!)
+    values.push(...this.writtenNow())
     if (liveLocals === undefined) return
     this.context.assigned.forEach((local, slot) => {
       if (liveLocals === "all" || (liveLocals[local >>> 5] & (1 << (local & 31))) !== 0) {
-        values.push(this.locals[slot])
-        locals.set(local, this.locals[slot])
+        const value = this.locals.get(slot)
+        values.push(value)
+        locals.set(local, value)
       }
     })
   }
@@ -328,8 +340,8 @@ export class RegionState {
     const block = graph.newBlock()
     for (const one of incoming) graph.edge(one.block, block, one.kind)
     this.current = block
-    this.locals = first.locals.slice()
-    this.globals = new Map(first.globals)
+    this.locals.restore(first.locals)
+    this.globals.restore(first.globals)
     if (incoming.length === 1) {
       for (const value of first.values) this.stack.push(value)
       return
@@ -340,15 +352,21 @@ export class RegionState {
       const inputs = incoming.map((s) => ({ block: s.block, value: pick(s) }))
       return this.node(Kind.Phi, 0, 0, 0, 0, type, { block, inputs, loop: -1, local, global } satisfies Phi)
     }
-    const { assigned, types } = this.context
-    for (let slot = 0; slot < assigned.length; slot++) {
-      this.locals[slot] = phi((s) => s.locals[slot], types[assigned[slot]], assigned[slot], -1)
+    if (incoming.some(({ locals }) => locals !== first.locals)) {
+      const { assigned, types } = this.context
+      for (let slot = 0; slot < assigned.length; slot++) {
+        const value = first.locals[slot]
+        if (incoming.every(({ locals }) => locals[slot] === value)) continue
+        this.locals.set(slot, phi((s) => s.locals[slot], types[assigned[slot]], assigned[slot], -1))
+      }
     }
-    const changed = new Set(incoming.flatMap((s) => [...s.globals.keys()]))
-    for (const index of changed) {
-      const entry = this.readGlobal(index)
-      const type = this.module.globals[index].valueType
-      this.globals.set(index, phi((s) => s.globals.get(index) ?? entry, type, -1, index))
+    if (incoming.some(({ globals }) => globals !== first.globals)) {
+      const changed = new Set(incoming.flatMap((s) => [...s.globals.keys()]))
+      for (const index of changed) {
+        const entry = this.readGlobal(index)
+        const type = this.module.globals[index].valueType
+        this.globals.set(index, phi((s) => s.globals.get(index) ?? entry, type, -1, index))
+      }
     }
     results.forEach((type, index) => this.stack.push(phi((s) => s.values[index], type, -1, -1)))
   }
@@ -388,20 +406,28 @@ export class RegionState {
     this.stack.length = frame.height
     const state = frame.elseState!
     frame.elseState = undefined
-    this.locals = state.locals.slice()
-    this.globals = new Map(state.globals)
+    this.locals.restore(state.locals)
+    this.globals.restore(state.globals)
     this.reachable = true
     this.fallThrough(state.block)
     for (const value of state.values) this.stack.push(value)
   }
 
   /** Values of the globals that the region writes, as they are now. */
-  writtenNow(): Array<number> {
-    return [...this.written].map((index) => this.globals.get(index)!)
+  writtenNow(): ReadonlyArray<number> {
+    return this.globals.list(this.written)
+  }
+
+  /** Something can be seen of the globals from outside here. */
+  useWritten(): void {
+    const now = this.writtenNow()
+    if (now === this.#used) return
+    this.#used = now
+    this.graph.used.push(...now)
   }
 
   effect(code: EffectCode): void {
-    this.graph.used.push(...this.writtenNow())
+    this.useWritten()
     this.graph.effects.push({ code, block: this.current, position: this.reader.start } satisfies Effect)
   }
 }
