@@ -48,6 +48,8 @@ export interface Flow {
   readonly loops: ReadonlyMap<number, FlowLoop>
   /** In code order. */
   readonly effects: ReadonlyArray<Effect>
+  /** Offsets of calls that are followed, in code order. */
+  readonly calls: ReadonlyArray<number>
 }
 
 /** Above this many words of state the pass gives up (about 64 MiB). */
@@ -86,6 +88,7 @@ class FlowBuilder {
   readonly conditional: Array<number> = []
   readonly loops = new Map<number, FlowLoop>()
   readonly effects: Array<Effect> = []
+  readonly calls: Array<number> = []
   use: Uint32Array
   def: Uint32Array
 
@@ -197,7 +200,8 @@ class FlowBuilder {
       use: this.use,
       def: this.def,
       loops: this.loops,
-      effects: this.effects
+      effects: this.effects,
+      calls: this.calls
     }
   }
 
@@ -219,10 +223,12 @@ class FlowBuilder {
     this.preds[to].push(from)
   }
 
-  effectOf({ index, opcode, position }: InstructionReader): EffectCode | undefined {
+  effectOf({ index, opcode, position, start }: InstructionReader): EffectCode | undefined {
     switch (opcode) {
       case 0x10:
-        return this.summaries?.follows(index, position) === true ? undefined : "call"
+        if (this.summaries?.follows(index, position) !== true) return "call"
+        this.calls.push(start)
+        return undefined
       case 0x11:
         return "call-indirect"
       case 0x24:

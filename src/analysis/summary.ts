@@ -21,13 +21,15 @@ export interface FunctionSummary {
   readonly followable: boolean
   /** Instructions of the function and, at each call, of the callee again. */
   readonly instructions: number
+  /** Loops of the function and, at each call, of the callee again. */
+  readonly loops: number
   /** Calls inside calls. */
   readonly depth: number
   /** Globals that it, or what it calls, writes. */
   readonly writes: ReadonlySet<number>
 }
 
-const OPAQUE: FunctionSummary = { followable: false, instructions: 0, depth: 0, writes: new Set() }
+const OPAQUE: FunctionSummary = { followable: false, instructions: 0, loops: 0, depth: 0, writes: new Set() }
 
 /**
  * Summaries of one module, made when they are first asked for.
@@ -67,6 +69,7 @@ export class Summaries {
     const type = types[typeIndex]
     if (body === undefined || type === undefined || body.end - body.start > MAXIMUM_BYTES) return OPAQUE
     let instructions = 0
+    let loops = 0
     let depth = 0
     const writes = new Set<number>()
     try {
@@ -81,19 +84,21 @@ export class Summaries {
           const callee = this.of(reader.index)
           if (!callee.followable) return OPAQUE
           instructions += callee.instructions
+          loops += callee.loops
           depth = Math.max(depth, callee.depth + 1)
           for (const index of callee.writes) writes.add(index)
         } else if (opcode === 0x24) {
           if (!isIntegerGlobal(this.#module, reader.index)) return OPAQUE
           writes.add(reader.index)
         } else if (isForbidden(opcode) || handlesReference(this.#module, locals, reader)) return OPAQUE
-        if (instructions > MAXIMUM_INSTRUCTIONS) return OPAQUE
+        if (opcode === 0x03) loops++
+        if (instructions > MAXIMUM_INSTRUCTIONS || loops > MAXIMUM_LOOPS) return OPAQUE
       }
     } catch (error) {
       if (error instanceof ModuleFormatError) return OPAQUE
       throw error
     }
-    return { followable: true, instructions, depth, writes }
+    return { followable: true, instructions, loops, depth, writes }
   }
 }
 
@@ -106,6 +111,9 @@ export const isIntegerGlobal = (module: WasmModule, index: number): boolean => {
 const MAXIMUM_DEPTH = 8
 const MAXIMUM_BYTES = 16_384
 const MAXIMUM_INSTRUCTIONS = 12_000
+
+/** A loop that copies makes two groups of addresses, and the loops around calls are refused with more than 20. */
+const MAXIMUM_LOOPS = 10
 
 const isForbidden = (opcode: number): boolean =>
   (opcode >= 0x06 && opcode <= 0x0a) || (opcode >= 0x11 && opcode <= 0x19) || opcode === 0x1f || opcode === 0x25 ||

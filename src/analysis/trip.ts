@@ -127,6 +127,13 @@ export const findTrip = (values: Values, loop: Loop, isUsable: (trip: Trip) => b
   return { ...first, others, only }
 }
 
+/** Ways out of a loop that a condition decides which each iteration asks once. @category queries @since 0.1.0 */
+export const exitTests = (g: Graph, loop: Loop): Loop["exits"] =>
+  loop.exits.filter(({ edge, from }) =>
+    g.inner[from] === loop.id && g.blocks[from].condition > 0 && (edge.kind === "true" || edge.kind === "false") &&
+    loop.latches.every((latch) => g.order[latch] < 0 || g.dominates(from, latch))
+  )
+
 class TripFinder {
   readonly values: Values
   readonly graph: Graph
@@ -140,12 +147,9 @@ class TripFinder {
   find(loop: Loop): Array<Trip> {
     const g = this.graph
     const found: Array<Trip> = []
-    for (const exit of loop.exits) {
-      if (g.inner[exit.from] !== loop.id) continue
-      if (!loop.latches.every((latch) => g.order[latch] < 0 || g.dominates(exit.from, latch))) continue
-      const block = g.blocks[exit.from]
-      if (block.condition === 0 || (exit.edge.kind !== "true" && exit.edge.kind !== "false")) continue
-      const trip = this.#tripOf(loop, exit.from, exit.edge, block.condition, block.branchOffset)
+    for (const { edge, from } of exitTests(g, loop)) {
+      const { branchOffset, condition } = g.blocks[from]
+      const trip = this.#tripOf(loop, from, edge, condition, branchOffset)
       if (trip !== undefined) found.push(trip)
     }
     return found

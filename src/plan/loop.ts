@@ -16,6 +16,7 @@ import { testsOf } from "../analysis/trip.ts"
 import { loadShape } from "../binary/opcodes.ts"
 import type { Capture } from "./captures.ts"
 import { collectCaptures } from "./captures.ts"
+import { uncountable } from "./counting.ts"
 import type { Extent, Handed } from "./extent.ts"
 import { reachOf } from "./extent.ts"
 import type { Mechanism } from "./mechanisms.ts"
@@ -220,16 +221,11 @@ interface Judged extends Footprint {
  */
 const inductionOf = (graph: Graph): Judged | Reason => {
   const varying = new Set<number>()
-  const { offset } = graph.loops[0]
   for (;;) {
     const induction = new Induction(graph, varying)
-    const trip = induction.trip(0)
-    if (trip === undefined) {
-      return { code: "uncountable", offset, detail: "no test that bounds the number of iterations was found" }
-    }
-    if (!induction.isInvariantTrip(trip)) {
-      return { code: "uncountable", offset, detail: "the bound of the loop changes while it runs" }
-    }
+    const reason = uncountable(induction)
+    if (reason !== undefined) return reason
+    const trip = induction.trip(0)!
     const found = footprint(induction)
     const privately = privacy(induction, found.groups)
     const own = [...privately.covered, ...privately.contained.map(({ load }) => load)]

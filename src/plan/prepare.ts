@@ -20,6 +20,7 @@ import type { GuardPlan } from "../transform/guard.ts"
 import { guardModule, instructionCounts } from "../transform/guard.ts"
 import { guestModule, usesHiddenNames } from "../transform/guest.ts"
 import { Budget, type BudgetOptions } from "./budget.ts"
+import { uncountableAnyway } from "./counting.ts"
 import { FRAME_SLOTS, frameLayout, MAXIMUM_REDUCTIONS } from "./frame.ts"
 import type { LoopFacts } from "./loop.ts"
 import { loopFacts } from "./loop.ts"
@@ -251,16 +252,18 @@ const planFunction = (
     }
     try {
       const live = liveness?.get(shape.offset)
-      const graph = regionOf(
-        summaries,
-        (followed) =>
-          buildRegion(module, functionIndex, types, functionType, shape, live, {
-            nodes: MAXIMUM_NODES,
-            summaries: followed,
-            index
-          })
-      )
-      const facts = loopFacts(graph, mechanisms)
+      const build = (followed: Summaries | undefined): Graph =>
+        buildRegion(module, functionIndex, types, functionType, shape, live, {
+          nodes: MAXIMUM_NODES,
+          summaries: followed,
+          index
+        })
+      const own = build(undefined)
+      const follows = screening?.follows(shape) !== false
+      const endless = follows ? uncountableAnyway(own) : undefined
+      const facts = endless !== undefined
+        ? [endless]
+        : loopFacts(follows ? regionOf(own, () => build(summaries)) : own, mechanisms)
       const outcome = "graph" in facts
         ? isAlwaysShort(
             facts.graph,
@@ -297,13 +300,13 @@ const planFunction = (
   }
 }
 
-/** Follows calls; when that grows too large, a second time without: they may be on ways out only. */
-const regionOf = (summaries: Summaries | undefined, build: (followed: Summaries | undefined) => Graph): Graph => {
+/** The graph with calls followed; where that grows too large, the one without: they may be on ways out only. */
+const regionOf = (own: Graph, follow: () => Graph): Graph => {
   try {
-    return build(summaries)
+    return follow()
   } catch (error) {
-    if (!(error instanceof RegionTooLarge) || summaries === undefined) throw error
-    return build(undefined)
+    if (!(error instanceof RegionTooLarge)) throw error
+    return own
   }
 }
 

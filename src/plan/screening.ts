@@ -49,6 +49,13 @@ export class Screening {
       : [{ code: "uncountable", offset, detail: "no test that bounds the number of iterations was found" }]
   }
 
+  /** True when a call in a loop is followed. */
+  follows({ end, offset }: LoopShape): boolean {
+    const { calls } = this.#flow
+    const at = firstBehind(calls.length, (index) => calls[index], offset)
+    return at < calls.length && calls[at] < end
+  }
+
   #isReached(block: number): boolean {
     return this.#dominators.order[block] >= 0
   }
@@ -73,7 +80,8 @@ export class Screening {
   #blocking({ end, offset }: LoopShape): ReadonlyArray<Reason> {
     const { effects } = this.#flow
     const found: Array<Reason> = []
-    for (let at = firstBehind(effects, offset); at < effects.length && effects[at].position < end; at++) {
+    const first = firstBehind(effects.length, (index) => effects[index].position, offset)
+    for (let at = first; at < effects.length && effects[at].position < end; at++) {
       const { block, code, position } = effects[at]
       if (this.#inside[block] !== this.#loop || found.length >= MAXIMUM_REASONS) continue
       found.push({ code, offset: position, detail: `each iteration does this: ${code}` })
@@ -92,12 +100,12 @@ export class Screening {
 }
 
 /** Index of the first of the places, which ascend, behind an offset. */
-const firstBehind = (places: ReadonlyArray<{ readonly position: number }>, offset: number): number => {
+const firstBehind = (count: number, place: (index: number) => number, offset: number): number => {
   let low = 0
-  let high = places.length
+  let high = count
   while (low < high) {
     const middle = (low + high) >>> 1
-    if (places[middle].position > offset) high = middle
+    if (place(middle) > offset) high = middle
     else low = middle + 1
   }
   return low
