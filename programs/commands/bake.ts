@@ -15,6 +15,7 @@ import * as NodeBaking from "../../layers/node/NodeBaking.ts"
 import { Baking } from "../../services/Baking.ts"
 import { EntryMissing } from "../../services/Errors.ts"
 import { chunkImage } from "../../src/image/chunks.ts"
+import type { CaptureHooks } from "../../src/image/replay.ts"
 import { help } from "./help.ts"
 import { imageFailed, onFiles, readImageModule, sizeOf, writeFolder, writeInPlace } from "./image-files.ts"
 import { CommandFailed, ExitCode, failedWith, printFailure, printJson } from "./outcome.ts"
@@ -34,23 +35,36 @@ interface Parsed {
 }
 
 /**
- * What a script brings: imports as its default export, or a function that makes them, and `boot(instance)` where the
- * host has more to do than to give imports (WASI, glue of a compiler).
+ * What a script brings: imports as its default export, or a function that makes them, `boot(instance)` where the host has
+ * more to do than to give imports (WASI, glue of a compiler), and what it knows of the state that the module does not:
+ * `renew`, `handles` and `refused`.
  */
-interface HostScript {
+interface HostScript extends CaptureHooks {
   readonly imports: WebAssembly.Imports
   readonly boot: ((instance: WebAssembly.Instance) => unknown) | undefined
 }
 
 const hostOf = (script: string): Effect.Effect<HostScript, CommandFailed> =>
   onFiles(script, async () => {
-    const found = await import(pathToFileURL(resolve(script)).href) as Readonly<Record<"default" | "boot", unknown>>
-    const given = found.default
+    const found = await import(pathToFileURL(resolve(script)).href) as Readonly<Record<string, unknown>>
+    const given = found["default"]
     const imports: unknown = typeof given === "function" ? await (given as () => unknown)() : given
     if (typeof imports !== "object" || imports === null) throw new TypeError("its default export is no import object")
-    const { boot } = found
-    if (boot !== undefined && typeof boot !== "function") throw new TypeError("its export \"boot\" is no function")
-    return { imports: imports as WebAssembly.Imports, boot: boot as HostScript["boot"] }
+    for (const name of ["boot", "refused"]) {
+      if (found[name] === undefined || typeof found[name] === "function") continue
+      throw new TypeError(`its export "${name}" is no function`)
+    }
+    for (const name of ["renew", "handles"]) {
+      const list = found[name]
+      if (
+        list === undefined || Array.isArray(list) && list.every((one) => one === undefined || typeof one === "string")
+      ) {
+        continue
+      }
+      throw new TypeError(`its export "${name}" is no list of names`)
+    }
+    const { boot, handles, refused, renew } = found as Partial<HostScript>
+    return { imports: imports as WebAssembly.Imports, boot, handles, refused, renew }
   })
 
 /** What a boot ends with when it does not end well. */
@@ -99,7 +113,7 @@ const work = (parsed: Parsed) =>
     // A host of its own initialises the module itself, once.
     const initialises = boot === undefined && module.decoded.exports.some(({ name }) => name === INITIALIZER)
     yield* bootWith(module.name, instance, [...initialises ? [INITIALIZER] : [], ...Option.toArray(init)])
-    const state = yield* baking.capture(module, instance, { fingerprint })
+    const state = yield* baking.capture(module, instance, { ...host, fingerprint })
 
     const written: Array<{ readonly what: string; readonly file: string; readonly bytes: number }> = []
     const wanted = Option.isSome(output) || Option.isSome(image) || Option.isSome(chunks)
@@ -124,7 +138,7 @@ const work = (parsed: Parsed) =>
       written.push({ what: "image", file: image.value, bytes: bytes.length })
     }
     if (Option.isSome(chunks)) {
-      const files = chunkImage(state)
+      const files = chunkImage(state, module.decoded)
       yield* writeFolder(chunks.value, files)
       const bytes = [...files.values()].reduce((sum, file) => sum + file.length, 0)
       written.push({ what: `${files.size} files`, file: chunks.value, bytes })
@@ -161,7 +175,10 @@ export const bake = Command.make(
     ),
     output: text("output", "where the baked module goes; default: FILE.baked.wasm, unless an image is asked for"),
     image: text("image", "where the image goes, to be applied or mapped"),
-    chunks: text("chunks", "a folder for the image in files of 4 MiB, for static hosting"),
+    chunks: text(
+      "chunks",
+      "a folder for the image in files of 4 MiB and the module to load them into, for static hosting"
+    ),
     fingerprint: Options.text("fingerprint").pipe(
       Options.withDescription("what the state depends on besides the module; compared before use"),
       Options.withDefault("")

@@ -9,6 +9,8 @@
  */
 import type { WasmModule } from "../binary/module.ts"
 import { importedGlobals, initialGlobal, initialTable, memoryBaselines } from "./baseline.ts"
+import { readGlobals, writeGlobals } from "./globals.ts"
+import { instrumentedFrom } from "./instrument.ts"
 import { Mismatch } from "./mismatch.ts"
 import {
   type GlobalImage,
@@ -20,17 +22,8 @@ import {
   type TableImage,
   zeroPage
 } from "./model.ts"
-import {
-  checkDrops,
-  dropSegments,
-  functionOf,
-  globalOf,
-  memoryOf,
-  reaches,
-  readGlobals,
-  tableOf,
-  writeGlobals
-} from "./reach.ts"
+import { checkDrops, dropSegments, functionOf, globalOf, memoryOf, reaches, tableOf } from "./reach.ts"
+import { checkFingerprint } from "./replay.ts"
 
 /**
  * How an image is applied.
@@ -253,6 +246,8 @@ export const checkTarget = (
       "Use the module that the image was made from."
     )
   }
+  const original = instrumentedFrom(m)
+  if (original !== undefined) checkFingerprint(image, { module: original, fingerprint: undefined })
   checkShape(m, image)
   for (const [index, memory] of image.memories.entries()) {
     checkMemory(m, memoryOf(m, exports, index), memory, index)
@@ -333,9 +328,10 @@ export const applyImage = (
   }
   if (options.memoryOnly === true) return
   writeGlobals(
+    exports,
     image.globals
       .filter(({ index, mutable }) => mutable && reaches(m, exports, "global", index))
-      .map(({ bits, index, type }) => ({ global: globalOf(m, exports, index), type, bits }))
+      .map(({ bits, index, type }) => ({ index, global: globalOf(m, exports, index), type, bits }))
   )
   for (const table of image.tables) if (reaches(m, exports, "table", table.index)) applyTable(m, exports, table)
   dropSegments(exports, image.dropped)

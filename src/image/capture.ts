@@ -9,6 +9,7 @@
  */
 import type { WasmModule } from "../binary/module.ts"
 import { type ImportedGlobals, importedGlobals, memoryBaselines } from "./baseline.ts"
+import { readGlobals } from "./globals.ts"
 import { Mismatch } from "./mismatch.ts"
 import {
   type DeltaPage,
@@ -19,7 +20,7 @@ import {
   type TableImage,
   zeroPage
 } from "./model.ts"
-import { functionIndices, memoryOf, readDropped, readGlobals, tableOf } from "./reach.ts"
+import { functionIndices, memoryOf, readDropped, tableOf } from "./reach.ts"
 
 /**
  * What an image says besides the state.

@@ -5,19 +5,23 @@
  * image.index       the image's file up to its pages: page numbers and hashes
  * image.000         the first 64 pages, 4 MiB
  * image.001         the next 64
+ * image.wasm        the module to instantiate: the original with its state exported, made beforehand
  * ```
  *
  * A loader has some fetches in flight and writes each file's pages where they belong as it arrives, so no second copy
- * of the image is ever there: at most `inFlight` files of 4 MiB. Plain JavaScript: it runs in a page and in a worker.
+ * of the image is ever there: at most `inFlight` files of 4 MiB. Plain JavaScript: it runs in a page, in a worker, and on
+ * hosts that compile no code at run time, such as workerd.
  *
  * @since 0.1.0
  */
 import type { WasmModule } from "../binary/module.ts"
 import { applyImage, type ApplyOptions, checkTarget, growMemory } from "./apply.ts"
 import { checkPage, decodeIndex, encodeIndex, storedPages } from "./format.ts"
+import { instrument } from "./instrument.ts"
 import { Mismatch } from "./mismatch.ts"
 import { type Image, isZeroPage, PAGE_BYTES, pageContent } from "./model.ts"
 import { memoryOf } from "./reach.ts"
+import { checkFingerprint, checkHooks, type ReplayHooks, runHooks } from "./replay.ts"
 
 /** Pages of a file: 4 MiB. @category constants @since 0.1.0 */
 export const PAGES_PER_CHUNK = 64
@@ -28,13 +32,17 @@ export const chunkName = (chunk: number): string => `image.${String(chunk).padSt
 /** Name of the index's file. @category constants @since 0.1.0 */
 export const INDEX_NAME = "image.index"
 
+/** Name of the module's file. @category constants @since 0.1.0 */
+export const MODULE_NAME = "image.wasm"
+
 /**
- * Cuts an image into files, by name, in the order in which they are fetched.
+ * Cuts an image into files, by name, in the order in which they are fetched. With the module that it was made from,
+ * the one to instantiate is among them; it says which image is its own.
  *
  * @category encoding
  * @since 0.1.0
  */
-export const chunkImage = (image: Image): ReadonlyMap<string, Uint8Array<ArrayBuffer>> => {
+export const chunkImage = (image: Image, original?: WasmModule): ReadonlyMap<string, Uint8Array<ArrayBuffer>> => {
   const files = new Map([[INDEX_NAME, encodeIndex(image)]])
   const pages = storedPages(image)
   for (let first = 0; first < pages.length; first += PAGES_PER_CHUNK) {
@@ -43,6 +51,7 @@ export const chunkImage = (image: Image): ReadonlyMap<string, Uint8Array<ArrayBu
     for (const [at, page] of group.entries()) bytes.set(pageContent(page)!, at * PAGE_BYTES)
     files.set(chunkName(first / PAGES_PER_CHUNK), bytes)
   }
+  if (original !== undefined) files.set(MODULE_NAME, instrument(original, image.module))
   return files
 }
 
@@ -137,4 +146,47 @@ export const loadChunks = async (
       new Uint8Array(buffer).fill(0, page * PAGE_BYTES, (page + 1) * PAGE_BYTES)
     }
   })
+}
+
+/**
+ * How a chunked image is opened.
+ *
+ * @category options
+ * @since 0.1.0
+ */
+export interface OpenChunksOptions extends LoadOptions {
+  /** SHA-256 of the original module in hex, where the loaded one does not say it itself; undefined: not compared. */
+  readonly module?: string | undefined
+  /** Refuses an image that was made for another one; undefined: any will do. */
+  readonly fingerprint?: string | undefined
+  readonly hooks?: ReplayHooks | undefined
+}
+
+/**
+ * Opens a chunked image: compares what it was made for, loads it into an instance, and runs the hooks. `m` is the
+ * decoded module, as it is instantiated or the original. Throws a `Mismatch`; failed fetches pass through.
+ *
+ * ```ts
+ * const fetchFile = async (name: string) => await (await fetch(`/app/${name}`)).arrayBuffer()
+ * const bytes = new Uint8Array(await fetchFile(MODULE_NAME))
+ * const { instance } = await WebAssembly.instantiate(bytes, imports)
+ * await openChunks(decodeModule(bytes), instance.exports, fetchFile, { fingerprint: "v3" })
+ * ```
+ *
+ * @category applying
+ * @since 0.1.0
+ */
+export const openChunks = async (
+  m: WasmModule,
+  exports: WebAssembly.Exports,
+  fetchFile: FetchFile,
+  options: OpenChunksOptions = {}
+): Promise<Image> => {
+  const image = await loadIndex(fetchFile)
+  const { fingerprint, hooks = {}, module = image.module } = options
+  checkFingerprint(image, { module, fingerprint })
+  checkHooks(image, hooks)
+  await loadChunks(m, exports, image, fetchFile, options)
+  runHooks(exports, image, hooks)
+  return image
 }

@@ -28,7 +28,7 @@ describe("folio bake", () => {
     const document = JSON.parse(ended.stdout) as { pages: number; written: ReadonlyArray<{ file: string }> }
     assert.strictEqual(document.pages, 1)
     assert.deepStrictEqual(document.written.map(({ file }) => file), [baked, image, chunks])
-    assert.deepStrictEqual(readdirSync(chunks), ["image.000", "image.index"])
+    assert.deepStrictEqual(readdirSync(chunks), ["image.000", "image.index", "image.wasm"])
     const { exports } = new WebAssembly.Instance(new WebAssembly.Module(readFileSync(baked)), {
       host: { number: () => assert.fail("booted again") }
     })
@@ -61,6 +61,37 @@ describe("folio bake", () => {
     const memory = Buffer.from((exports["memory"] as WebAssembly.Memory).buffer)
     assert.strictEqual(memory.toString("utf8", 2048, 2048 + 25), "NAME=from the environment")
     assert.strictEqual((exports["initialised"] as () => number)(), 1)
+  })
+
+  it("keeps what the script says of the state: what must be renewed, handles, and that it must not be kept", async () => {
+    const script = (name: string, more: string): string => {
+      writeFileSync(at(name), `export default { host: { number: () => 9 } }\n${more}`)
+      return at(name)
+    }
+    const run = (name: string, more: string, ...args: ReadonlyArray<string>) =>
+      folio([
+        "bake",
+        module,
+        "--init",
+        "boot",
+        "--imports",
+        script(name, more),
+        "--image",
+        at("contract.folio"),
+        ...args
+      ])
+    const kept = await run("renew.mjs", `export const renew = ["seed"]\nexport const handles = ["/dev/urandom"]\n`)
+    assert.strictEqual(kept.code, 0, kept.stderr)
+    const shown = await folio(["image", "inspect", at("contract.folio"), "--json"])
+    assert.deepInclude(JSON.parse(shown.stdout), { renew: ["seed"], rebind: ["/dev/urandom"] })
+    const live = await run("refused.mjs", `export const refused = () => "a transaction is open"\n`, "--json")
+    assert.strictEqual(live.code, 3)
+    assert.deepInclude(JSON.parse(live.stdout).error, { code: "live-state", detail: "a transaction is open" })
+    const nameless = await run("handles.mjs", `export const handles = [undefined]\n`)
+    assert.strictEqual(nameless.code, 3)
+    const wrong = await run("wrong.mjs", `export const renew = "seed"\n`)
+    assert.strictEqual(wrong.code, 1)
+    assert.match(wrong.stderr, /its export "renew" is no list of names/)
   })
 
   it("says what is missing: an import, an export, a script", async () => {

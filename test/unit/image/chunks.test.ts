@@ -1,7 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import { decodeModule } from "../../../src/binary/module.ts"
 import { capture } from "../../../src/image/capture.ts"
-import { chunkImage, chunkName, INDEX_NAME, loadChunks, loadIndex } from "../../../src/image/chunks.ts"
+import {
+  chunkImage,
+  chunkName,
+  INDEX_NAME,
+  loadChunks,
+  loadIndex,
+  MODULE_NAME,
+  openChunks
+} from "../../../src/image/chunks.ts"
 import { encodeImage } from "../../../src/image/format.ts"
 import { instrument } from "../../../src/image/instrument.ts"
 import type { Mismatch } from "../../../src/image/mismatch.ts"
@@ -84,6 +92,34 @@ describe("a chunked image", () => {
     await loadChunks(decoded, target, await loadIndex(fetchFile), fetchFile)
     assert.isTrue(bytesOf(target).equals(bytesOf(exports)))
     assert.deepStrictEqual(observe(target), observe(exports))
+  })
+
+  it("opens with its own module alone, behind what it was made for and what it asks for", async () => {
+    const { exports, image } = booted()
+    const asking = { ...image, fingerprint: "v1", renew: ["seed"] }
+    const files = new Map<string, Uint8Array>(chunkImage(asking, decoded))
+    const bytes = new Uint8Array(files.get(MODULE_NAME)!)
+    const renewed: Array<string> = []
+    const open = async (fetchFile = serve(files), more: Parameters<typeof openChunks>[3] = {}) => {
+      const target = instantiate(bytes, { host: { now: () => 0 } })
+      const hooks = { renewed: { seed: (_: unknown, name: string) => void renewed.push(name) } }
+      await openChunks(decodeModule(bytes), target, fetchFile, { fingerprint: "v1", hooks, ...more })
+      return target
+    }
+    const target = await open()
+    assert.deepStrictEqual(renewed, ["seed"])
+    assert.isTrue(bytesOf(target).equals(bytesOf(exports)))
+    assert.deepStrictEqual(observe(target), observe(exports))
+
+    const refused = (opening: Promise<unknown>): Promise<string> =>
+      opening.then(() => "opened", (error: Mismatch) => error.code)
+    // An index of another deployment, whose module has the same shape.
+    const other = serve(new Map([...files, ...chunkImage({ ...asking, module: "b".repeat(64) })]))
+    assert.strictEqual(await refused(open(other)), "module")
+    assert.strictEqual(await refused(open(serve(files), { module: "b".repeat(64) })), "module")
+    assert.strictEqual(await refused(open(serve(files), { fingerprint: "v2" })), "fingerprint")
+    assert.strictEqual(await refused(open(serve(files), { hooks: {} })), "renewal")
+    assert.deepStrictEqual(renewed, ["seed"])
   })
 
   it("is loaded by code that needs nothing of Node.js", () => {
