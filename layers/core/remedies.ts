@@ -30,6 +30,7 @@ const REMEDIES: Readonly<Record<ReasonCode, string>> = {
   "too-many-groups": "Split the loop: it works on more arrays than one guard can tell apart.",
   "too-large": "Split the loop or its function.",
   budget: "Give the analysis more (`folio prepare` with a larger `--budget-ms`), or split the loop.",
+  profile: "Nothing to do, or take a profile of a run that needs it (`folio run --profile`).",
   "loop-parameters": "Build without multi-value block parameters.",
   "no-memory": "Nothing to do: the module has no memory to work on.",
   memory64: "Build for 32-bit memory.",

@@ -5,6 +5,7 @@
  */
 import * as Os from "node:os"
 import { type MessagePort, receiveMessageOnPort, workerData } from "node:worker_threads"
+import type { LoopShares } from "../../src/plan/order.ts"
 import { prepare } from "../../src/plan/prepare.ts"
 import { PatchCache } from "./cache.ts"
 import { entryFacts } from "./entry.ts"
@@ -23,6 +24,8 @@ export interface PreparationTarget {
   readonly build: string
   readonly rung: string
   readonly budget: PreparationBudget
+  /** Where a run spent its instructions. */
+  readonly profile?: LoopShares | undefined
   /** Milliseconds between two messages about how far a module is; `undefined`: none. */
   readonly progressMs: number | undefined
 }
@@ -54,7 +57,7 @@ export type PreparationMessage =
     readonly refused: string | undefined
   }
 
-const { budget, build, directory, port, progressMs, rung } = workerData as PreparationData
+const { budget, build, directory, port, profile, progressMs, rung } = workerData as PreparationData
 const cache = new PatchCache(directory, { build, rung })
 const say = (message: PreparationMessage): void => port.postMessage(message)
 
@@ -76,7 +79,8 @@ for (let next = receiveMessageOnPort(port); next !== undefined; next = receiveMe
   const bytes = next.message as Uint8Array
   let entry
   try {
-    entry = prepareModule(bytes, { ...budget, build, prepare, progress }).entry
+    const guided = profile === undefined ? {} : { profile }
+    entry = prepareModule(bytes, { ...budget, ...guided, build, prepare, progress }).entry
   } catch (error) {
     // Kept as well, so that the next start does not try again.
     entry = nativeEntry(bytes, `its preparation failed: ${error instanceof Error ? error.message : String(error)}`)

@@ -54,7 +54,7 @@ export interface Preparation {
  * @since 0.1.0
  */
 export interface PreparationOptions
-  extends Pick<PrepareOptions, "budgetMs" | "budgetBytes" | "allOrNothing" | "progress">
+  extends Pick<PrepareOptions, "budgetMs" | "budgetBytes" | "allOrNothing" | "progress" | "profile">
 {
   readonly build: string
   /** The compiler: {@link Prepare}. */
@@ -124,11 +124,16 @@ const analysisMs = (bytes: number, { allOrNothing, budgetMs }: PreparationOption
  * @since 0.1.0
  */
 export const prepareModule = (bytes: Uint8Array, options: PreparationOptions): Preparation => {
-  const { allOrNothing = false, budgetBytes, build, prepare, progress = () => {} } = options
+  const { allOrNothing = false, budgetBytes, build, prepare, profile, progress = () => {} } = options
   const { now } = clock
   const start = now()
   const limits = measured({ budgetBytes, budgetMs: analysisMs(bytes.length, options) })
-  const { chunks, guard, guest, plan } = prepare(bytes, { ...limits, allOrNothing, progress })
+  const { chunks, guard, guest, plan } = prepare(bytes, {
+    ...limits,
+    allOrNothing,
+    progress,
+    ...profile === undefined ? {} : { profile }
+  })
   const summary = (refusal: string | undefined): string => JSON.stringify(summarise(plan, refusal, now() - start))
   const native = (refusal: string | undefined): Preparation => ({
     complete: plan.complete,

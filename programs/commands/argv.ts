@@ -12,9 +12,9 @@ const COMMON: ReadonlyArray<string> = ["--help", "-h", "--version", "--wizard", 
 
 /** Options of each command. */
 const OPTIONS: Readonly<Record<string, ReadonlyArray<string>>> = {
-  run: ["--workers", "--fallback", "--verify", "--json"],
-  inspect: ["--json"],
-  prepare: ["--cache", "--budget-ms", "--budget-mib", "--again", "--json"],
+  run: ["--workers", "--fallback", "--verify", "--profile", "--json"],
+  inspect: ["--html", "--profile", "--output", "--json"],
+  prepare: ["--cache", "--budget-ms", "--budget-mib", "--profile", "--again", "--json"],
   "cache list": ["--cache", "--json"],
   "cache verify": ["--cache", "--json"],
   "cache clear": ["--cache", "--unusable", "--json"],
@@ -45,6 +45,7 @@ const VALUED: ReadonlySet<string> = new Set([
   "--cache",
   "--budget-ms",
   "--budget-mib",
+  "--profile",
   "--log-level",
   "--completions"
 ])

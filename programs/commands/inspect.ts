@@ -8,14 +8,24 @@ import * as Command from "@effect/cli/Command"
 import * as Options from "@effect/cli/Options"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as NodeExtraction from "../../layers/node/NodeExtraction.ts"
-import { Extraction, type Inspection, type LoopInspection } from "../../services/Extraction.ts"
+import { type Extracted, Extraction, type Inspection, type LoopInspection } from "../../services/Extraction.ts"
+import { loopShares, type Profile } from "../../src/profile/profile.ts"
+import { moduleMap } from "../map/module-map.ts"
+import { mapPage } from "../map/page.ts"
 import { readModule } from "./file.ts"
 import { help } from "./help.ts"
-import { failedWith, printFailure, printJson } from "./outcome.ts"
+import { writeInPlace } from "./image-files.ts"
+import { CommandFailed, ExitCode, failedWith, jsonText, printFailure, usage } from "./outcome.ts"
+import { readProfileFile } from "./profile-file.ts"
+import { endedBySignals } from "./signals.ts"
 import { type Row, table } from "./table.ts"
 
 const hex = (offset: number): string => `0x${offset.toString(16)}`
+
+/** Shares of a run, by the offset of a loop. */
+type Shares = ReadonlyMap<number, number> | undefined
 
 const verdict = ({ obligations, reasons, tier }: LoopInspection): Row => {
   if (tier !== undefined) return [{ text: `planned, ${tier}`, colour: "green" }, { text: obligations.join(", ") }]
@@ -25,11 +35,16 @@ const verdict = ({ obligations, reasons, tier }: LoopInspection): Row => {
   return [{ text: first.code, colour: "yellow" }, { text: `at ${hex(first.offset)}: ${first.detail}${others}` }]
 }
 
-const loopRows = (inspection: Inspection): ReadonlyArray<Row> =>
+/** A cell only where there is a profile. */
+const shareCell = (shares: Shares, text: () => string): Row =>
+  shares === undefined ? [] : [{ text: text(), align: "right" }]
+
+const loopRows = (inspection: Inspection, shares: Shares): ReadonlyArray<Row> =>
   inspection.functions.flatMap(({ index, loops, name }) =>
     loops.map((loop, position): Row => [
       { text: position === 0 ? `${name} [${index}]` : "" },
       { text: hex(loop.offset), align: "right" },
+      ...shareCell(shares, () => `${((shares?.get(loop.offset) ?? 0) * 100).toFixed(1)} %`),
       ...verdict(loop)
     ])
   )
@@ -50,22 +65,53 @@ const reasonRows = (inspection: Inspection): ReadonlyArray<Row> => {
 
 const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`
 
-const report = (inspection: Inspection): string => {
+const report = (inspection: Inspection, shares: Shares): string => {
   const { functions, inside, loops, planned, refused } = inspection.totals
   const title =
     `${inspection.source}: ${plural(functions, "function")}, ${plural(loops, "loop")}: ${planned} planned, ` +
     `${inside} inside these, ${refused} ${refused === 1 ? "stays" : "stay"} serial`
   const native = inspection.nativeReason === undefined ? [] : [`Runs natively: ${inspection.nativeReason}.`]
-  const partial = inspection.complete ? [] : ["The analysis ended before all functions were seen."]
+  const partial = inspection.complete ? [] : ["The budget ended the analysis before all loops were seen."]
   const found = loops === 0
     ? []
     : [
       "",
-      table([[{ text: "function" }, { text: "loop" }, { text: "verdict" }, { text: "" }], ...loopRows(inspection)])
+      table([
+        [{ text: "function" }, { text: "loop" }, ...shareCell(shares, () => "of run"), { text: "verdict" }, {
+          text: ""
+        }],
+        ...loopRows(inspection, shares)
+      ])
     ]
   const reasons = refused === 0 ? [] : ["", "Serial by first reason:", table(reasonRows(inspection))]
   return [title, ...native, ...partial, ...found, ...reasons].join("\n")
 }
+
+/** The share of each loop beside what was found at it. */
+const withShares = (found: Inspection, shares: ReadonlyMap<number, number>) => ({
+  ...found,
+  functions: found.functions.map((one) => ({
+    ...one,
+    loops: one.loops.map((loop) => ({ ...loop, share: shares.get(loop.offset) ?? 0 }))
+  }))
+})
+
+const pageOf = (
+  { decoded, name, nativeReason }: Extracted,
+  found: Inspection,
+  profile: Profile | undefined
+): Effect.Effect<string, CommandFailed> =>
+  decoded === undefined
+    ? new CommandFailed({
+      exit: ExitCode.refused,
+      tag: "Refused",
+      message: `${name}: there is no map of it: ${nativeReason ?? "it could not be read"}`
+    })
+    : Effect.sync(() => mapPage(moduleMap(decoded, found, profile), found))
+
+/** Writes to a file, or to stdout for `-`. */
+const writeText = (output: string, text: string): Effect.Effect<void, CommandFailed> =>
+  output === "-" ? Console.log(text) : writeInPlace(output, text.endsWith("\n") ? text : `${text}\n`)
 
 /**
  * The command.
@@ -77,20 +123,38 @@ export const inspect = Command.make(
   "inspect",
   {
     file: Args.text({ name: "FILE" }).pipe(Args.withDescription("a .wasm or .wat file, or - for stdin")),
+    html: Options.boolean("html").pipe(
+      Options.withDescription("a page with a map of the module, coloured by what stands in the way")
+    ),
+    profile: Options.text("profile").pipe(
+      Options.withDescription("a file of folio run --profile: weighs the map, and tells each loop's share of the run"),
+      Options.optional
+    ),
+    output: Options.text("output").pipe(
+      Options.withDescription("a file instead of stdout (-)"),
+      Options.withDefault("-")
+    ),
     json: Options.boolean("json").pipe(Options.withDescription("print one JSON document, with every reason"))
   },
-  ({ file, json }) =>
+  ({ file, html, json, output, profile: profileFile }) =>
     Effect.gen(function*() {
+      if (html && json) return yield* usage("--html and --json are two documents: ask for one")
       const extraction = yield* Extraction
       const module = yield* readModule(file)
       if (module.assembler !== undefined) {
         yield* Console.error(`folio: assembled ${module.name} with ${module.assembler}`)
       }
-      const found = extraction.inspect(yield* extraction.extract(module.bytes, module.name))
-      yield* json ? printJson(found) : Console.log(report(found))
+      const profile = Option.isSome(profileFile) ? yield* readProfileFile(profileFile.value, module) : undefined
+      const extracted = yield* extraction.extract(module.bytes, module.name)
+      const found = extraction.inspect(extracted)
+      const shares = profile === undefined ? undefined : loopShares(profile)
+      if (html) yield* writeText(output, yield* pageOf(extracted, found, profile))
+      else if (json) yield* writeText(output, jsonText(shares === undefined ? found : withShares(found, shares)))
+      else yield* writeText(output, report(found, shares))
     }).pipe(
+      endedBySignals,
       Effect.provide(NodeExtraction.layer()),
-      Effect.mapError(failedWith),
+      Effect.mapError((error) => error._tag === "CommandFailed" ? error : failedWith(error)),
       Effect.tapError((error) => printFailure(error, json))
     )
 ).pipe(
@@ -98,8 +162,10 @@ export const inspect = Command.make(
     "Show for each function and loop how it can run apart, or why it stays serial: where, the reason, and what to do.",
     [
       ["folio inspect photon.wasm", "a table, and the reasons by number of loops"],
-      ["folio inspect photon.wasm --json | jq .totals", "everything, for programs"]
+      ["folio inspect photon.wasm --json | jq .totals", "everything, for programs"],
+      ["folio inspect photon.wasm --html --output photon.html", "a map: functions by code size, planned loops green"],
+      ["folio inspect sum.wasm --html --profile sum.json > sum.html", "weighed by what a run executed"]
     ],
-    "Nothing is executed. Exit codes: 0 ok, 1 not a module, 2 usage."
+    "Nothing is executed. Exit codes: 0 ok, 1 not a module, 2 usage, 3 the profile is of another module."
   ))
 )

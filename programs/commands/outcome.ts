@@ -117,13 +117,21 @@ export const printFailure = (error: CommandFailed, json: boolean): Effect.Effect
     : Console.error(`folio: ${oneLine(error.message)}`)
 
 /**
- * Prints a document on stdout. Integers beyond 2^53 are written as strings.
+ * A document as text. Integers beyond 2^53 are written as strings.
  *
  * @category printing
  * @since 0.1.0
  */
-export const printJson = (document: unknown): Effect.Effect<void> =>
-  Console.log(JSON.stringify(document, (_, value) => typeof value === "bigint" ? value.toString() : value, 2))
+export const jsonText = (document: unknown): string =>
+  JSON.stringify(document, (_, value) => typeof value === "bigint" ? value.toString() : value, 2)
+
+/**
+ * Prints a document on stdout.
+ *
+ * @category printing
+ * @since 0.1.0
+ */
+export const printJson = (document: unknown): Effect.Effect<void> => Console.log(jsonText(document))
 
 /**
  * Runs a program whose console prints without colours where the reader wants none (`NO_COLOR`, or no terminal), and in

@@ -9,7 +9,7 @@ import * as Options from "@effect/cli/Options"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import type * as Option from "effect/Option"
+import * as Option from "effect/Option"
 import { readdir, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { buildIdentity } from "../../layers/node/build-identity.ts"
@@ -18,11 +18,13 @@ import { checksum, hexadecimal } from "../../layers/node/checksum.ts"
 import type { PreparationSummary } from "../../layers/node/preparation.ts"
 import { DEFAULT_BUDGET, type PreparationBudget } from "../../layers/node/settings.ts"
 import { decodeModule } from "../../src/binary/module.ts"
+import { loopShares } from "../../src/profile/profile.ts"
 import { cacheOption, cachePlace } from "./cache-place.ts"
 import { readModule } from "./file.ts"
 import { help } from "./help.ts"
 import { CommandFailed, ExitCode, failedWith, printFailure, printJson, usage } from "./outcome.ts"
 import { prepareApart } from "./prepare-apart.ts"
+import { readProfileFile } from "./profile-file.ts"
 import { endProgress, PROGRESS_MS, showsProgress } from "./progress.ts"
 import { type Row, table } from "./table.ts"
 
@@ -34,6 +36,7 @@ interface Parsed {
   readonly cache: Option.Option<string>
   readonly budgetMs: number
   readonly budgetMib: number
+  readonly profile: Option.Option<string>
   readonly again: boolean
   readonly json: boolean
 }
@@ -92,10 +95,12 @@ const prepareFile = (
   file: string,
   directory: string,
   budget: PreparationBudget,
+  profile: Option.Option<string>,
   again: boolean
 ): Effect.Effect<Done, CommandFailed> =>
   Effect.gen(function*() {
-    const { bytes } = yield* Effect.mapError(readModule(file), failedWith)
+    const module = yield* Effect.mapError(readModule(file), failedWith)
+    const { bytes } = module
     const decoded = Either.try(() => decodeModule(bytes))
     if (Either.isLeft(decoded) && !WebAssembly.validate(bytes)) {
       return yield* new CommandFailed({
@@ -106,10 +111,11 @@ const prepareFile = (
     }
     const about = { file, module: hexadecimal(checksum([bytes])), bytes: bytes.length }
     const build = buildIdentity()
-    const known = knownAs(new PatchCache(directory, { build, rung: RUNG }).lookup(bytes), again)
+    const shares = Option.isSome(profile) ? loopShares(yield* readProfileFile(profile.value, module)) : undefined
+    const known = knownAs(new PatchCache(directory, { build, rung: RUNG }).lookup(bytes), again || shares !== undefined)
     if (known !== undefined) return { ...about, ...known }
     const progressMs = showsProgress() ? PROGRESS_MS : undefined
-    const target = { directory, build, rung: RUNG, budget, progressMs }
+    const target = { directory, build, rung: RUNG, budget, profile: shares, progressMs }
     const { patched, refused, summary } = yield* prepareApart(file, bytes, target)
     if (refused !== undefined) {
       return yield* new CommandFailed({
@@ -138,7 +144,9 @@ const document = (done: Done) => {
   return { file, module, bytes, state, reason, ...summary }
 }
 
-const work = ({ again, budgetMib, budgetMs, cache, json, places }: Parsed): Effect.Effect<void, CommandFailed> =>
+const work = (
+  { again, budgetMib, budgetMs, cache, json, places, profile }: Parsed
+): Effect.Effect<void, CommandFailed> =>
   Effect.gen(function*() {
     if (budgetMs < 1) return yield* usage("--budget-ms takes milliseconds, 1 or more")
     if (budgetMib < 64) return yield* usage("--budget-mib takes MiB, 64 or more")
@@ -153,10 +161,11 @@ const work = ({ again, budgetMib, budgetMs, cache, json, places }: Parsed): Effe
         message: `no .wasm file in ${places.join(", ")}; modules inside of scripts are prepared when a program runs`
       })
     }
+    if (Option.isSome(profile) && files.length > 1) return yield* usage("--profile is of one module: give one file")
     const budget = { budgetMs, budgetBytes: budgetMib * 1024 ** 2 }
     const outcomes = yield* Effect.forEach(
       files,
-      (file) => Effect.either(prepareFile(file, directory, budget, again))
+      (file) => Effect.either(prepareFile(file, directory, budget, profile, again))
     ).pipe(Effect.ensuring(Effect.sync(endProgress)))
     const done = outcomes.filter(Either.isRight).map(({ right }) => right)
     const failures = [...absent, ...outcomes.filter(Either.isLeft).map(({ left }) => left)]
@@ -199,6 +208,10 @@ export const prepare = Command.make(
       Options.withDescription("MiB that the analysis of one module may hold"),
       Options.withDefault(DEFAULT_BUDGET.budgetBytes / 1024 ** 2)
     ),
+    profile: Options.text("profile").pipe(
+      Options.withDescription("a file of folio run --profile: its hottest loops first, those without work not at all"),
+      Options.optional
+    ),
     again: Options.boolean("again").pipe(Options.withDescription("prepare what the cache knows already, too")),
     json: Options.boolean("json").pipe(Options.withDescription("print one JSON document"))
   },
@@ -209,7 +222,8 @@ export const prepare = Command.make(
     [
       ["folio prepare node_modules/photon/photon.wasm", "one module"],
       ["folio prepare node_modules", "every .wasm file of every package"],
-      ["folio prepare php.wasm --budget-ms 5000", "the best loops that can be found in five seconds"]
+      ["folio prepare php.wasm --budget-ms 5000", "the best loops that can be found in five seconds"],
+      ["folio prepare sum.wasm --profile sum.json", "guided by a run: hot loops first, cold ones not planned"]
     ],
     "Entries belong to one build of Folio and one V8: prepare with the Node.js that will run the program. Exit codes: 0 " +
       "ok, 1 a file is no module or the cache cannot be written, 2 usage, 3 there is no cache, 130 interrupted."

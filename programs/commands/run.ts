@@ -19,6 +19,8 @@ import { formatBits, formatSignature, formatValue, hasBits, parseValue } from ".
 import { type ModuleFile, readModule } from "./file.ts"
 import { help } from "./help.ts"
 import { CommandFailed, ExitCode, failedWith, printFailure, printJson, usage } from "./outcome.ts"
+import { writeProfile } from "./profile-run.ts"
+import { endedBySignals } from "./signals.ts"
 import { type Difference, differences, type Ending, nativeInstance, withStateExported } from "./verify.ts"
 
 /** What a module that follows the reactor convention wants to be called before anything else. */
@@ -31,6 +33,7 @@ interface Parsed {
   readonly workers: Option.Option<number>
   readonly fallback: Fallback
   readonly verify: boolean
+  readonly profile: Option.Option<string>
   readonly json: boolean
 }
 
@@ -141,6 +144,11 @@ const runFile = (parsed: Parsed): Effect.Effect<void, CommandFailed, Folio | Sco
     const different = parsed.verify
       ? yield* verification(decoded, bytes, { entry: parsed.entry, type, args }, { exports: session.exports, ending })
       : undefined
+    if (Option.isSome(parsed.profile)) {
+      const initialises = signatureOf(decoded, INITIALIZER) !== undefined && parsed.entry !== INITIALIZER
+      const initializer = initialises ? INITIALIZER : undefined
+      yield* writeProfile(parsed.profile.value, file, decoded, { entry: parsed.entry, type, args, initializer })
+    }
     if (trap !== undefined && (different === undefined || different.length === 0)) return yield* trap
     const values = ending.kind === "returned" ? results(type, ending.bits) : []
     const verify = different === undefined ? {} : { verify: { equal: different.length === 0, differences: different } }
@@ -198,13 +206,17 @@ export const run = Command.make(
         "run the original beside it and compare results, memories and globals (exit 4 if unequal)"
       )
     ),
+    profile: Options.text("profile").pipe(
+      Options.withDescription("run a copy that counts beside it, and write what it executed into this file"),
+      Options.optional
+    ),
     json: Options.boolean("json").pipe(Options.withDescription("print one JSON document"))
   },
   (parsed) =>
     Effect.suspend(() => {
       const workers = Option.getOrUndefined(parsed.workers)
       if (workers !== undefined && (workers < 1 || workers > 32)) return usage("--workers takes a number from 1 to 32")
-      return runFile(parsed).pipe(
+      return endedBySignals(runFile(parsed)).pipe(
         Effect.scoped,
         Effect.provide(NodeFolio.layer(workers === undefined ? {} : { workers }))
       )
@@ -216,6 +228,7 @@ export const run = Command.make(
       ["folio run sum.wasm sum 0 1000000", "one result a line"],
       ["folio run sum.wat sum 0 1000000 --verify", "and compare with the original module"],
       ["folio run sum.wasm sum 0 1000000 --json --workers 2", "results with their bits, and the report"],
+      ["folio run sum.wasm sum 0 1000000 --profile sum.json", "and count what it executes, for inspect and prepare"],
       ["cat sum.wasm | folio run - sum 0 -5", "from stdin"]
     ],
     "Exit codes: 0 ok, 1 failed, 2 usage, 3 refused, 4 differs from native, 134 trap. An `_initialize` export is " +

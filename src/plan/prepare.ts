@@ -26,6 +26,7 @@ import type { LoopFacts } from "./loop.ts"
 import { loopFacts } from "./loop.ts"
 import type { Mechanism } from "./mechanisms.ts"
 import { allMechanisms } from "./mechanisms.ts"
+import { analysisOrder, coldness, type LoopShares } from "./order.ts"
 import { Screening } from "./screening.ts"
 import { isAlwaysShort } from "./short.ts"
 import type { MemoryFacts, Obligation, Plan, PlannedLoop, Reason, ReasonCode, RefusedLoop } from "./types.ts"
@@ -42,6 +43,11 @@ export interface PrepareOptions extends BudgetOptions {
   readonly allOrNothing?: boolean
   /** Told how many functions have been seen, before each. */
   readonly progress?: (seen: number, of: number) => void
+  /**
+   * Where a run spent its instructions. The hottest loops are analysed first, and those below {@link MINIMUM_SHARE} are
+   * refused as `profile`.
+   */
+  readonly profile?: LoopShares
   /** Most planned loops of one module. */
   readonly maximumPlans?: number
   /**
@@ -107,8 +113,9 @@ export const prepare = (bytes: Uint8Array, options: PrepareOptions = {}): Prepar
   const records: Array<PlannedLoop | RefusedLoop> = []
   const candidates: Array<Candidate> = []
   const maximumPlans = options.maximumPlans ?? DEFAULT_MAXIMUM_PLANS
-  for (let index = module.importedFunctions; index < module.functions.length; index++) {
-    options.progress?.(index - module.importedFunctions, module.functions.length - module.importedFunctions)
+  const order = analysisOrder(module, options.profile)
+  for (const [position, index] of order.entries()) {
+    options.progress?.(position, order.length)
     if (budget.spent !== undefined && options.allOrNothing === true) break
     planFunction(
       module,
@@ -121,9 +128,11 @@ export const prepare = (bytes: Uint8Array, options: PrepareOptions = {}): Prepar
       records,
       candidates,
       maximumPlans,
-      budget
+      budget,
+      options.profile
     )
   }
+  if (options.profile !== undefined) records.sort((a, b) => a.offset - b.offset)
   const plan = planOf(module, records, undefined, budget.spent === undefined)
   if (candidates.length === 0 || (!plan.complete && options.allOrNothing === true)) {
     return { plan, guest: undefined, guard: undefined, chunks: [] }
@@ -190,7 +199,8 @@ const planFunction = (
   records: Array<PlannedLoop | RefusedLoop>,
   candidates: Array<Candidate>,
   maximumPlans: number,
-  budget: Budget
+  budget: Budget,
+  profile: LoopShares | undefined
 ): void => {
   const functionName = module.functionNames.get(functionIndex)
   const refused = (shape: LoopShape | undefined, reasons: ReadonlyArray<Reason>): void => {
@@ -226,6 +236,11 @@ const planFunction = (
     const early = earlyRefusal(module, shape)
     if (early !== undefined) {
       refused(shape, [early])
+      continue
+    }
+    const cold = coldness(profile, shape.offset)
+    if (cold !== undefined) {
+      refused(shape, [{ code: "profile", offset: shape.offset, detail: cold }])
       continue
     }
     const spent = budget.ask()

@@ -29,6 +29,7 @@ export type ReasonCode =
   | "too-many-groups"
   | "too-large"
   | "budget"
+  | "profile"
   | "loop-parameters"
   | "no-memory"
   | "memory64"

@@ -1,5 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
+import { mkdtempSync, rmSync } from "node:fs"
 import { readFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { folio, moduleFile } from "./folio.ts"
 
 const squares = moduleFile("squares.wat")
@@ -56,9 +59,62 @@ describe("folio inspect", () => {
   })
 })
 
+describe("folio inspect --html", () => {
+  it("writes a page into a file, or to stdout", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "folio-html-"))
+    try {
+      const file = join(folder, "squares.html")
+      const written = await folio(["inspect", squares, "--html", "--output", file])
+      assert.strictEqual(written.code, 0, written.stderr)
+      assert.strictEqual(written.stdout, "")
+      const page = await readFile(file, "utf8")
+      assert.match(page, /^<!doctype html>\n[^]*<\/html>\n$/)
+      assert.include(page, `<rect class="planned"`)
+      const printed = await folio(["inspect", "-", "--html"], { stdin: await readFile(squares) })
+      assert.strictEqual(printed.stdout.replaceAll("stdin", "squares.wat").trim(), page.trim())
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+
+  it("is weighed by a profile, which tells each loop's share as text and document, too", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "folio-html-"))
+    try {
+      const file = join(folder, "profile.json")
+      await folio(["run", squares, "squares", "1000", "--profile", file])
+      const page = (await folio(["inspect", squares, "--html", "--profile", file])).stdout
+      assert.match(page, /Areas are executed instructions; 100\.0 % of 28,008 are in planned loops/)
+      assert.match(page, /1 execution, 1,000 iterations, 50\.0 % of the run/)
+      const { stdout } = await folio(["inspect", squares, "--profile", file])
+      assert.match(stdout, /squares \[0\] +0x[0-9a-f]+ +50\.0 % +planned/)
+      const document = JSON.parse((await folio(["inspect", squares, "--json", "--profile", file])).stdout)
+      assert.approximately(document.functions[0].loops[0].share, 0.5, 0.001)
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+
+  it("refuses what it cannot do", async () => {
+    const rows: ReadonlyArray<readonly [ReadonlyArray<string>, number, RegExp]> = [
+      [["--html", "--json"], 2, /--html and --json are two documents/],
+      [["--html", "--output", join(squares, "x.html")], 1, /x\.html: (?:ENOTDIR|EEXIST)/],
+      [["--html", "--profile", "absent.json"], 1, /absent\.json: ENOENT/]
+    ]
+    for (const [args, code, line] of rows) {
+      const { code: ended, stderr, stdout } = await folio(["inspect", squares, ...args])
+      assert.strictEqual(ended, code, stderr)
+      assert.match(stderr + stdout, line)
+    }
+  })
+})
+
 describe("folio", () => {
   it("explains itself with examples, without colours where none are wanted", async () => {
-    for (const args of [["--help"], [], ["run", "--help"], ["inspect", "-h"], ["doctor", "--help"]]) {
+    for (
+      const args of [["--help"], [], ["run", "--help"], ["inspect", "-h"], ["doctor", "--help"], ["prepare", "-h"], [
+        "cache"
+      ]]
+    ) {
       const { code, stdout } = await folio(args)
       assert.strictEqual(code, 0, args.join(" "))
       assert.match(stdout, /Examples:\s+folio /)

@@ -241,3 +241,47 @@ describe("folio cache", () => {
     assert.match(stderr, /^folio: there is no cache: FOLIO_CACHE is off/)
   })
 })
+
+describe("a profile", () => {
+  it("is taken by folio run and guides folio prepare", async () => {
+    const cache = newCache()
+    const file = join(root, "squares.json")
+    const ran = await folio(["run", squares, "squares", "1000", "--profile", file])
+    assert.strictEqual(ran.code, 0, ran.stderr)
+    assert.match(ran.stderr, /squares\.json: 28,008 instructions, 50\.0 % of them in the loop at 0x[0-9a-f]+\n/)
+    const profile = JSON.parse(readFileSync(file, "utf8"))
+    assert.strictEqual(profile.format, "folio-profile")
+    assert.deepInclude(profile.functions[0].loops[0], { executions: 1, iterations: 1000, instructions: 14_000 })
+    await folio(["prepare", squares, "--cache", cache])
+    const guided = await folio(["prepare", squares, "--profile", file, "--cache", cache, "--json"])
+    assert.deepInclude(JSON.parse(guided.stdout).files[0], {
+      state: "prepared",
+      planned: 2,
+      reasons: { profile: 1 }
+    })
+  })
+
+  it("is written of a run that traps, too", async () => {
+    const file = join(root, "trap.json")
+    const { code } = await folio(["run", squares, "quotient", "1", "0", "--profile", file])
+    assert.strictEqual(code, 134)
+    assert.deepInclude(JSON.parse(readFileSync(file, "utf8")).functions[0], { index: 1, calls: 1, loops: [] })
+  })
+
+  it("of another module, or that is none, is refused", async () => {
+    const other = join(root, "other.json")
+    await folio(["run", many, "f1", "0", "10", "--profile", other])
+    const rows: ReadonlyArray<readonly [string, number, RegExp]> = [
+      [other, 3, /other\.json: the profile is of another module: many\.wasm/],
+      [join(folder, "a", "dist", "squares.js"), 1, /squares\.js: not a profile: /],
+      [join(root, "absent.json"), 1, /ENOENT/]
+    ]
+    for (const [file, code, line] of rows) {
+      const ended = await folio(["prepare", squares, "--profile", file, "--cache", newCache()])
+      assert.strictEqual(ended.code, code)
+      assert.match(ended.stderr, line)
+    }
+    const two = await folio(["prepare", squares, many, "--profile", other, "--cache", newCache()])
+    assert.strictEqual(two.code, 2)
+  })
+})

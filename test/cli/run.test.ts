@@ -1,7 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { readFileSync } from "node:fs"
 import { readFile } from "node:fs/promises"
 import { assemble } from "../support/wat.ts"
-import { folio, moduleFile } from "./folio.ts"
+import { folio, main, moduleFile } from "./folio.ts"
 
 const squares = moduleFile("squares.wat")
 
@@ -9,6 +12,12 @@ const sumOfSquares = (n: number): bigint => {
   let sum = 0n
   for (let i = 0; i < n; i++) sum += BigInt(Math.imul(i, i) >>> 0)
   return sum
+}
+
+/** Waits until the main thread of a process has worked for so long that it cannot be starting any more. */
+const busy = async (pid: number): Promise<void> => {
+  const ticks = () => Number(readFileSync(`/proc/${pid}/task/${pid}/stat`, "utf8").split(") ")[1].split(" ")[11])
+  while (ticks() < 300) await new Promise((resolve) => setTimeout(resolve, 50))
 }
 
 describe("folio run", () => {
@@ -150,5 +159,27 @@ describe("folio run, when it cannot", () => {
     const ended = await folio(["run", "-", "f"], { stdin, flags: ["--wasm-max-mem-pages=20000"] })
     assert.strictEqual(ended.code, 3, ended.stderr)
     assert.match(ended.stderr, /^folio: stdin: memory refused: .*"env" "memory".*\n$/)
+  })
+})
+
+describe("folio run, interrupted", () => {
+  it("ends at once in the middle of a function that never ends: to a shell exit code 130", async () => {
+    const endless = await assemble(`(module (memory 1) (func (export "f") (loop $l (br $l))))`)
+    const child = spawn(process.execPath, [main, "run", "-", "f"], { stdio: "pipe" })
+    child.stdin.end(endless)
+    await busy(child.pid!)
+    const ended = once(child, "exit")
+    child.kill("SIGINT")
+    assert.deepStrictEqual(await ended, [null, "SIGINT"])
+  })
+
+  it("waits for nobody who sends SIGTERM", async () => {
+    const endless = await assemble(`(module (memory 1) (func (export "f") (loop $l (br $l))))`)
+    const child = spawn(process.execPath, [main, "run", "-", "f", "--verify"], { stdio: "pipe" })
+    child.stdin.end(endless)
+    await busy(child.pid!)
+    const ended = once(child, "exit")
+    child.kill("SIGTERM")
+    assert.deepStrictEqual(await ended, [null, "SIGTERM"])
   })
 })

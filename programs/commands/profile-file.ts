@@ -1,0 +1,111 @@
+/**
+ * Files of profiles: what a run executed, by function and loop.
+ *
+ * ```json
+ * {
+ *   "format": "folio-profile", "version": 1,
+ *   "module": { "name": "squares.wat", "bytes": 272, "sha256": "9f3a…" },
+ *   "instructions": 2400012,
+ *   "functions": [{
+ *     "index": 0, "name": "squares", "calls": 1, "instructions": 2400012,
+ *     "loops": [{ "offset": 143, "executions": 1, "iterations": 200000, "instructions": 2400000, "called": 0 }]
+ *   }]
+ * }
+ * ```
+ *
+ * `instructions` of a function are its own, those of its loops included; of a loop its own, without loops inside it,
+ * whose `parent` is its offset; `called` are those of functions that it called. Offsets are bytes of the module.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as ParseResult from "effect/ParseResult"
+import * as Schema from "effect/Schema"
+import { createHash } from "node:crypto"
+import { readFile } from "node:fs/promises"
+import type { WasmModule } from "../../src/binary/module.ts"
+import { type Profile, PROFILE_VERSION } from "../../src/profile/profile.ts"
+import type { ModuleFile } from "./file.ts"
+import { CommandFailed, ExitCode } from "./outcome.ts"
+
+const Count = Schema.NonNegativeInt
+
+/**
+ * A profile as JSON.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const ProfileFile = Schema.Struct({
+  format: Schema.Literal("folio-profile"),
+  version: Schema.Literal(PROFILE_VERSION),
+  /** The module that was run, by the SHA-256 of its bytes. */
+  module: Schema.Struct({ name: Schema.String, bytes: Count, sha256: Schema.String }),
+  instructions: Count,
+  functions: Schema.Array(Schema.Struct({
+    index: Count,
+    name: Schema.optional(Schema.String),
+    calls: Count,
+    instructions: Count,
+    loops: Schema.Array(Schema.Struct({
+      offset: Count,
+      parent: Schema.optional(Count),
+      executions: Count,
+      iterations: Count,
+      instructions: Count,
+      called: Count
+    }))
+  }))
+})
+
+const sha256 = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex")
+
+/**
+ * A profile as it is written.
+ *
+ * @category encoding
+ * @since 0.1.0
+ */
+export const encodeProfile = ({ bytes, name }: ModuleFile, decoded: WasmModule, profile: Profile): string => {
+  const document: typeof ProfileFile.Type = {
+    format: "folio-profile",
+    version: PROFILE_VERSION,
+    module: { name, bytes: bytes.length, sha256: sha256(bytes) },
+    instructions: profile.instructions,
+    functions: profile.functions.map(({ index, ...counts }) => {
+      const name = decoded.functionNames.get(index)
+      return { index, ...name === undefined ? {} : { name }, ...counts }
+    })
+  }
+  return `${JSON.stringify(document, null, 1)}\n`
+}
+
+const messageOf = (cause: unknown): string => cause instanceof Error ? cause.message : String(cause)
+
+/**
+ * Reads the profile of a module. Fails where it is none, or that of another module.
+ *
+ * @category decoding
+ * @since 0.1.0
+ */
+export const readProfileFile = (file: string, module: ModuleFile): Effect.Effect<Profile, CommandFailed> => {
+  const failed = (exit: number, detail: string) => new CommandFailed({ exit, tag: "ProfileInvalid", message: detail })
+  return Effect.gen(function*() {
+    const text = yield* Effect.tryPromise({
+      try: () => readFile(file, "utf8"),
+      catch: (cause) => failed(ExitCode.failed, `${file}: ${messageOf(cause)}`)
+    })
+    const profile = yield* Schema.decode(Schema.parseJson(ProfileFile))(text).pipe(
+      Effect.mapError((error) =>
+        failed(ExitCode.failed, `${file}: not a profile: ${ParseResult.TreeFormatter.formatErrorSync(error)}`)
+      )
+    )
+    return profile.module.sha256 === sha256(module.bytes)
+      ? profile
+      : yield* failed(
+        ExitCode.refused,
+        `${file}: the profile is of another module: ${profile.module.name}, ${profile.module.bytes} bytes, sha256 ` +
+          `${profile.module.sha256}. Take one of ${module.name} with folio run --profile.`
+      )
+  })
+}
