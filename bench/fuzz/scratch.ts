@@ -17,7 +17,7 @@ const slot = (body: Body, choices: Choices): void => {
 }
 
 const SLOT_STORES: ReadonlyArray<number> = [0x36, 0x36, 0x36, 0x3a, 0x3b]
-const SLOT_LOADS: ReadonlyArray<number> = [0x28, 0x28, 0x28, 0x2d, 0x2f]
+const SLOT_LOADS: ReadonlyArray<number> = [0x28, 0x28, 0x28, 0x28, 0x2c, 0x2d, 0x2e, 0x2f]
 
 /** Stores to the slot that `named` always draws alike. */
 const spill = (body: Body, named: () => Choices, choices: Choices, scope: Scope): void => {
@@ -30,12 +30,13 @@ const spill = (body: Body, named: () => Choices, choices: Choices, scope: Scope)
     }],
     [1, () => body.get("v")]
   ])()
-  body.access(choices.pick(SLOT_STORES), 0)
+  if (choices.chance(0.1)) body.op(0xac).access(0x37, 0)
+  else body.access(choices.pick(SLOT_STORES), 0)
 }
 
 const reload = (body: Body, named: () => Choices, choices: Choices): void => {
   slot(body, named())
-  body.access(choices.pick(SLOT_LOADS), 0)
+  body.access(choices.pick(SLOT_LOADS), choices.weighted([[12, 0], [1, 2], [1, 1]]))
 }
 
 /** A value spilled to memory and read again, perhaps before it was written, or written now and then. */

@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import type { Access } from "./graph.ts"
+import type { Access, Graph } from "./graph.ts"
 import type { Induction } from "./induction.ts"
 import type { Polynomial } from "./polynomial.ts"
 import { fingerprint, isConstant, linearIn, varies } from "./polynomial.ts"
@@ -45,6 +45,8 @@ export interface AccessGroup {
   high: number
   addressLow: number
   addressHigh: number
+  /** True for loads of bytes that the same iteration has stored before, whatever else is stored. */
+  readonly own: boolean
   /** True when the addresses are the same in every iteration of the split loop. */
   readonly fixed: boolean
   /** The accesses, with the bytes they take behind the address that `base` stands for. */
@@ -94,6 +96,7 @@ export const footprint = (induction: Induction): Footprint => {
   const groups: Array<AccessGroup> = []
   const byKey = new Map<string, Array<AccessGroup>>()
   const unknown: Array<UnknownAccess> = []
+  const placed: Array<Placed> = []
   for (const access of graph.accesses) {
     if (!body.has(access.block)) continue
     const refused = access.kind === "load" ? "unknown-load" : "unknown-store"
@@ -101,8 +104,10 @@ export const footprint = (induction: Induction): Footprint => {
     const parts = address === undefined ? undefined : split(induction, address, access.block)
     if (parts === undefined) unknown.push({ access, reason: refused })
     else if (parts === "inner-trip") unknown.push({ access, reason: "inner-trip" })
-    else place(groups, byKey, access, parts)
+    else placed.push({ access, parts, key: keyOf(parts) })
   }
+  const stored = fixedStores(placed)
+  for (const one of placed) place(groups, byKey, one, isOwn(graph, stored.get(one.key), one))
   return { groups, unknown }
 }
 
@@ -110,6 +115,51 @@ interface Parts {
   readonly base: Polynomial
   readonly coefficient: Polynomial
   readonly spreads: ReadonlyArray<Spread>
+}
+
+/** An access with its address. */
+interface Placed {
+  readonly access: Access
+  readonly parts: Parts
+  readonly key: string
+}
+
+const isFixed = ({ coefficient }: Parts): boolean => isConstant(coefficient) && coefficient.constant === 0
+
+/** Fixed stores without spreads, by key. */
+const fixedStores = (placed: ReadonlyArray<Placed>): ReadonlyMap<string, ReadonlyArray<Placed>> => {
+  const stores = new Map<string, Array<Placed>>()
+  for (const one of placed) {
+    if (one.access.kind !== "store" || !isFixed(one.parts) || one.parts.spreads.length > 0) continue
+    const same = stores.get(one.key)
+    if (same === undefined) stores.set(one.key, [one])
+    else same.push(one)
+  }
+  return stores
+}
+
+/** True when stores at constant distances, which precede the load, have written all of its bytes. */
+const isOwn = (graph: Graph, stores: ReadonlyArray<Placed> | undefined, load: Placed): boolean => {
+  if (stores === undefined || load.access.kind !== "load") return false
+  const low = load.parts.base.constant + load.access.offset
+  return isInside(
+    low,
+    low + load.access.bytes,
+    stores.filter(({ access }) => graph.precedes(access, load.access)).map(({ access, parts }) => {
+      const from = parts.base.constant + access.offset
+      return [from, from + access.bytes]
+    })
+  )
+}
+
+/** True when spans cover [low, high). @category queries @since 0.1.0 */
+export const isInside = (low: number, high: number, spans: Array<[number, number]>): boolean => {
+  let reached = low
+  for (const [from, to] of spans.sort((x, y) => x[0] - y[0])) {
+    if (from > reached) break
+    reached = Math.max(reached, to)
+  }
+  return reached >= high
 }
 
 const split = (induction: Induction, address: Polynomial, block: number): Parts | "inner-trip" | undefined => {
@@ -149,14 +199,13 @@ export const followsTest = (induction: Induction, trip: Trip, block: number): bo
 const place = (
   groups: Array<AccessGroup>,
   byKey: Map<string, Array<AccessGroup>>,
-  access: Access,
-  parts: Parts
+  { access, key, parts }: Placed,
+  own: boolean
 ): void => {
   const end = access.offset + access.bytes
-  const key = keyOf(parts)
   const related = byKey.get(key)
   for (const group of related ?? []) {
-    if (group.kind !== access.kind) continue
+    if (group.kind !== access.kind || group.own !== own) continue
     const delta = (parts.base.constant - group.base.constant) | 0
     const low = delta + access.offset
     const high = delta + end
@@ -179,7 +228,8 @@ const place = (
     high: end,
     addressLow: 0,
     addressHigh: 0,
-    fixed: isConstant(parts.coefficient) && parts.coefficient.constant === 0,
+    own,
+    fixed: isFixed(parts),
     members: [{ access, low: access.offset, high: end }]
   }
   groups.push(group)

@@ -162,6 +162,8 @@ export class Graph {
   readonly blocks: Array<Block> = []
   readonly loops: Array<Loop> = []
   readonly accesses: Array<Access> = []
+  /** Loads whose nodes have become the value of a store of the same iteration. */
+  readonly forwarded: Array<{ readonly load: Access; readonly store: Access }> = []
   readonly effects: Array<Effect> = []
   /** Copies and fills of constant length, which stand among the accesses: where they are. */
   readonly bulk = new Set<number>()
@@ -185,6 +187,7 @@ export class Graph {
   inner: Int32Array = new Int32Array(0)
   #backwards: Dominators | undefined
   #users: Array<Array<number> | undefined> | undefined
+  #places: ReadonlyMap<Access, number> | undefined
 
   /** Adds a node and returns its id. */
   node(
@@ -279,6 +282,19 @@ export class Graph {
       }
     }
     return users
+  }
+
+  /** True when an access is executed before another whenever that is, in the same iteration of the loops around both. */
+  precedes(first: Access, second: Access): boolean {
+    return first.block === second.block
+      ? this.placeOf(first) < this.placeOf(second)
+      : this.dominates(first.block, second.block)
+  }
+
+  /** A number that grows along a block. */
+  placeOf(access: Access): number {
+    this.#places ??= new Map(this.accesses.map((one, index) => [one, index]))
+    return this.#places.get(access)!
   }
 
   /** True when the node is an i32 constant. */

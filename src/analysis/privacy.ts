@@ -14,6 +14,7 @@
 import type { Condition } from "./conditions.ts"
 import { alwaysConditions, isAllOrNone } from "./conditions.ts"
 import type { AccessGroup } from "./footprint.ts"
+import { isInside } from "./footprint.ts"
 import type { Access, Graph } from "./graph.ts"
 import type { Induction } from "./induction.ts"
 import { isConstant } from "./polynomial.ts"
@@ -68,7 +69,6 @@ class Judge {
   readonly graph: Graph
   readonly groups: ReadonlyArray<AccessGroup>
   readonly windows: ReadonlyArray<AccessGroup>
-  #order: ReadonlyMap<Access, number> | undefined
 
   constructor(induction: Induction, groups: ReadonlyArray<AccessGroup>, windows: ReadonlyArray<AccessGroup>) {
     this.induction = induction
@@ -88,7 +88,7 @@ class Judge {
     }
     for (const load of this.groups) {
       if (!load.fixed || load.kind !== "load") continue
-      if (this.coveredByConstants(load)) covered.add(load)
+      if (load.own) covered.add(load)
       else {
         const cells = this.cellsBefore(load)
         if (cells.length > 0 && cells.length <= MAXIMUM_CELLS) contained.push({ load, cells })
@@ -124,51 +124,29 @@ class Judge {
   }
 
   /**
-   * A store that some iterations leave out, unless its bytes are also stored by every iteration: then what an iteration
-   * leaves there is its own in any case. Invariant conditions do not matter: all iterations store, or none.
+   * A store that some iterations leave out, unless its bytes are also stored by every iteration, or by every one where
+   * that store is executed: then what an iteration leaves there is its own in any case. Invariant conditions do not
+   * matter: all iterations store, or none.
    */
   sometimesStored(window: AccessGroup): Access | undefined {
+    const { graph } = this
     const { key } = window
-    const spans: Array<[number, number]> = []
+    const common: Array<{ readonly access: Access; readonly always: boolean; readonly span: [number, number] }> = []
     for (const other of window.spreads.length > 0 ? [] : this.windows) {
       if (other.key !== key) continue
       const shift = (other.base.constant - window.base.constant) | 0
       for (const { access, high, low } of other.members) {
-        if (this.isAlways(access)) spans.push([low + shift, high + shift])
+        const always = this.isAlways(access)
+        if (always || this.isAllOrNone(access)) common.push({ access, always, span: [low + shift, high + shift] })
       }
     }
-    return window.members.find(({ access, high, low }) => !isInside(low, high, spans) && !this.isAllOrNone(access))
-      ?.access
-  }
-
-  /** True when every load of the group reads bytes that earlier stores with constant distances have all written. */
-  coveredByConstants(load: AccessGroup): boolean {
-    if (load.spreads.length > 0) return false
-    const stores = this.windows.filter(({ key }) => key === load.key)
-    return load.members.every((member) => {
-      const spans: Array<[number, number]> = []
-      for (const window of stores) {
-        const shift = (window.base.constant - load.base.constant) | 0
-        for (const { access, high, low } of window.members) {
-          if (this.comesBefore(access, member.access)) spans.push([low + shift, high + shift])
-        }
-      }
-      return isInside(member.low, member.high, spans)
-    })
-  }
-
-  /** Place of an access in the order of the code. */
-  stands(access: Access): number {
-    this.#order ??= new Map(this.graph.accesses.map((one, index) => [one, index]))
-    return this.#order.get(access)!
-  }
-
-  /** True when `first` is executed before `second` whenever `second` is, in the same iteration of loop 0. */
-  comesBefore(first: Access, second: Access): boolean {
-    const { graph } = this
-    return first.block === second.block
-      ? this.stands(first) < this.stands(second)
-      : graph.dominates(first.block, second.block)
+    return window.members.find(({ access, high, low }) => {
+      const along = common.filter((other) =>
+        other.always || other.access.block === access.block || graph.dominates(other.access.block, access.block) ||
+        graph.postDominates(other.access.block, access.block)
+      )
+      return !isInside(low, high, along.map(({ span }) => span)) && !this.isAllOrNone(access)
+    })?.access
   }
 
   /** What each iteration writes before it reaches any load of the group. */
@@ -197,7 +175,7 @@ class Judge {
   isEarlier(store: Access, load: Access): boolean {
     const { graph } = this
     return store.block === load.block
-      ? this.stands(store) < this.stands(load)
+      ? graph.placeOf(store) < graph.placeOf(load)
       : graph.order[store.block] < graph.order[load.block]
   }
 
@@ -237,12 +215,3 @@ const isRelated = ({ base }: AccessGroup, symbols: ReadonlySet<string>): boolean
   base.terms.length === 0
     ? symbols.size === 0
     : base.terms.some((term) => term.symbols.some((s) => symbols.has(s)))
-
-const isInside = (low: number, high: number, spans: Array<[number, number]>): boolean => {
-  let reached = low
-  for (const [from, to] of spans.sort((x, y) => x[0] - y[0])) {
-    if (from > reached) break
-    reached = Math.max(reached, to)
-  }
-  return reached >= high
-}

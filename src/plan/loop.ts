@@ -5,6 +5,7 @@
  */
 import type { AccessGroup, Footprint } from "../analysis/footprint.ts"
 import { footprint } from "../analysis/footprint.ts"
+import { forwardLoads } from "../analysis/forward.ts"
 import type { Access, Graph } from "../analysis/graph.ts"
 import { Kind } from "../analysis/graph.ts"
 import { Induction } from "../analysis/induction.ts"
@@ -111,7 +112,7 @@ export const loopFacts = (
   }
   if (reasons.length > 0) return reasons
 
-  const judged = inductionOf(graph)
+  const judged = inductionOf(graph, mechanisms)
   if ("code" in judged) return [judged]
   const { groups, induction, privately, trip, unknown } = judged
   const checked = new Set<number>()
@@ -216,13 +217,14 @@ interface Judged extends Footprint {
 
 /**
  * Induction and footprint. A load whose bytes its own iteration stores is no invariant, however fixed its address:
- * where one was taken as such, everything is judged again without. A loop that cannot be counted is not looked at
- * further.
+ * where one was taken as such, everything is judged again without, and so it is with the stored value in its place. A loop
+ * that cannot be counted is not looked at further.
  */
-const inductionOf = (graph: Graph): Judged | Reason => {
+const inductionOf = (graph: Graph, mechanisms: ReadonlySet<Mechanism>): Judged | Reason => {
   const varying = new Set<number>()
   for (;;) {
     const induction = new Induction(graph, varying)
+    if (mechanisms.has("forwarding") && forwardLoads(induction) > 0) continue
     const reason = uncountable(induction)
     if (reason !== undefined) return reason
     const trip = induction.trip(0)!

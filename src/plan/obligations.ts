@@ -29,6 +29,9 @@ export const obligationsOf = (facts: Omit<LoopFacts, "obligations">): Array<Obli
     }
   }
   for (const window of facts.privately.windows) result.push({ kind: "private", store: window.id })
+  for (const [store, other] of forwardedPairs(facts)) {
+    result.push({ kind: "forwarded", store: store.id, other: other.id })
+  }
   for (const { cells, load } of facts.privately.contained) {
     result.push({ kind: "written-before-read", load: load.id, stores: cells.map(({ group }) => group.id) })
   }
@@ -45,6 +48,22 @@ export const obligationsOf = (facts: Omit<LoopFacts, "obligations">): Array<Obli
   }
   result.push({ kind: "joined-before-use" })
   return result
+}
+
+/**
+ * Groups whose stores are taken as the values of loads, each with the fixed stores that only the guard can tell from them.
+ *
+ * @category queries
+ * @since 0.1.0
+ */
+export const forwardedPairs = (
+  { graph, groups }: Pick<LoopFacts, "graph" | "groups">
+): ReadonlyArray<readonly [store: AccessGroup, other: AccessGroup]> => {
+  const sources = new Set(graph.forwarded.map(({ store }) => store))
+  const stores = groups.filter(({ fixed, kind }) => fixed && kind === "store")
+  return stores
+    .filter(({ members }) => members.some(({ access }) => sources.has(access)))
+    .flatMap((store) => stores.filter(({ key }) => key !== store.key).map((other) => [store, other] as const))
 }
 
 /**

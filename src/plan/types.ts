@@ -72,6 +72,8 @@ export type Obligation =
   | { readonly kind: "private"; readonly store: number }
   /** What the load group reads lies inside what the store groups have written earlier in the same iteration. */
   | { readonly kind: "written-before-read"; readonly load: number; readonly stores: ReadonlyArray<number> }
+  /** No store at another fixed address meets the one whose value a load of the same iteration is taken to have. */
+  | { readonly kind: "forwarded"; readonly store: number; readonly other: number }
   /** A load taken as invariant is in bounds and was evaluated at entry. */
   | { readonly kind: "invariant-load"; readonly offset: number }
   /** An invariant divisor is neither 0 nor -1. */

@@ -29,7 +29,7 @@ import type { ValueType, WasmModule } from "../binary/module.ts"
 import type { FrameLayout } from "../plan/frame.ts"
 import { RESULT_BYTES, RESULTS, Saved, TICKETS } from "../plan/frame.ts"
 import type { LoopFacts } from "../plan/loop.ts"
-import { needsDisjointness } from "../plan/obligations.ts"
+import { forwardedPairs, needsDisjointness } from "../plan/obligations.ts"
 import { packRefusal, Refusal } from "../plan/refusal.ts"
 import type { Obligation } from "../plan/types.ts"
 import type { Interval } from "./apart.ts"
@@ -359,6 +359,11 @@ class GuardEmitter {
         this.separation.keepApart(intervals[s], intervals[o], s !== o, !store.fixed && !other.fixed, own)
       })
     })
+    for (const [store, other] of forwardedPairs(this.plan.facts)) {
+      if (this.omit({ kind: "forwarded", store: store.id, other: other.id })) continue
+      this.evaluator.because = packRefusal(Refusal.OVERLAP, store.id, other.id)
+      this.separation.keepApart(intervals[store.id], intervals[other.id], true, false, undefined)
+    }
     for (const window of privately.windows) {
       if (this.omit({ kind: "private", store: window.id })) continue
       const own = intervals[groups.indexOf(window)]

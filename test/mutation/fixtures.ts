@@ -111,6 +111,14 @@ export const FIXTURES: ReadonlyArray<Fixture> = [
     drop: "omit"
   },
   {
+    kind: "forwarded",
+    module: "forwarded",
+    apart: [[1024, 1032, 8192, 40]],
+    kills: [[1024, 1024, 8192, 40]],
+    words: zero,
+    drop: "omit"
+  },
+  {
     kind: "last-value",
     module: "last-value",
     apart: [[1024, 40], [1024, 4]],

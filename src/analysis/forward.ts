@@ -1,0 +1,151 @@
+/**
+ * Forwarding: a load from a fixed address whose bytes the same iteration has stored before has the stored value.
+ *
+ * Compilers keep what does not fit into registers, and what they pass by reference, in a frame: an index is stored
+ * there, a callee loads it and makes an address of it. Only with the stored value in place of the load is that address a
+ * polynomial.
+ *
+ * before
+ *
+ *     (i32.store offset=28 (local.get $frame) (local.get $i))  …  (i32.load offset=28 (local.get $frame))
+ *
+ * after, in the graph
+ *
+ *     (i32.store offset=28 (local.get $frame) (local.get $i))  …  (i32.add (local.get $i) (i32.const 0))
+ *
+ * Stores to other fixed addresses are told apart by constants, or by the guard (the obligation `forwarded`). Stores that
+ * move with the iterations keep away from private windows in any case.
+ *
+ * @since 0.1.0
+ */
+import { loadShape } from "../binary/opcodes.ts"
+import type { Access, Graph } from "./graph.ts"
+import { Kind } from "./graph.ts"
+import type { Induction } from "./induction.ts"
+import { fingerprint, mentions } from "./polynomial.ts"
+import { isVarying } from "./symbols.ts"
+
+/** An access at the same address in every iteration: what `key` stands for, plus a constant. */
+interface Fixed {
+  readonly access: Access
+  readonly key: string
+  readonly constant: number
+}
+
+/** Where the bytes of one access begin behind those of another with the same key. */
+const distance = (from: Fixed, to: Fixed): number =>
+  ((to.constant - from.constant) | 0) + to.access.offset - from.access.offset
+
+const overlap = (x: Fixed, y: Fixed): boolean => {
+  const between = distance(x, y)
+  return x.key === y.key && between < x.access.bytes && -between < y.access.bytes
+}
+
+/**
+ * Turns the nodes of loads into what was stored; returns how many. What was learnt of the graph before is then out of
+ * date.
+ *
+ * @category analysis
+ * @since 0.1.0
+ */
+export const forwardLoads = (induction: Induction): number => {
+  const { graph } = induction
+  const stores: Array<Fixed> = []
+  const loads: Array<Fixed> = []
+  const { body } = graph.loops[0]
+  for (const access of graph.accesses) {
+    if (!body.has(access.block)) continue
+    if (access.kind === "load" && !isWhole(graph, access)) continue
+    const address = induction.at(access.address, access.block)
+    if (address === undefined || mentions(address, isVarying)) continue
+    const fixed = { access, key: fingerprint(address, false), constant: address.constant }
+    if (access.kind === "store") stores.push(fixed)
+    else loads.push(fixed)
+  }
+  if (stores.length === 0) return 0
+  let count = 0
+  for (const load of loads) {
+    const same = stores.filter((store) => overlap(store, load))
+    const source = same.find((store) => {
+      const shift = distance(store, load)
+      return shift >= 0 && shift + load.access.bytes <= store.access.bytes && isInteger(graph, store.access.node) &&
+        graph.precedes(store.access, load.access) &&
+        same.every((other) => other === store || !comesBetween(graph, store.access, other.access, load.access))
+    })
+    if (source === undefined) continue
+    replace(graph, load.access, source.access, distance(source, load))
+    graph.forwarded.push({ load: load.access, store: source.access })
+    count++
+  }
+  return count
+}
+
+const isInteger = (graph: Graph, node: number): boolean => graph.type[node] === "i32" || graph.type[node] === "i64"
+
+/** True for a load of one integer. */
+const isWhole = (graph: Graph, { node }: Access): boolean =>
+  graph.kind[node] === Kind.Load && isInteger(graph, node) && graph.op[node] < 0x100 &&
+  loadShape(graph.op[node]) !== undefined
+
+/** True when `other` may be executed behind `store`, which precedes `load`, and before it. */
+const comesBetween = (graph: Graph, store: Access, other: Access, load: Access): boolean => {
+  if (other.block === store.block) {
+    if (graph.precedes(other, store)) return false
+    return load.block !== store.block || graph.precedes(other, load)
+  }
+  if (other.block === load.block && graph.precedes(other, load)) return true
+  return reaches(graph, other.block, load.block, store.block)
+}
+
+/** True when control gets from behind a block to another one without passing `past`, within an iteration of loop 0. */
+const reaches = (graph: Graph, from: number, to: number, past: number): boolean => {
+  const { body, header } = graph.loops[0]
+  const seen = new Set<number>()
+  const work = [from]
+  while (work.length > 0) {
+    for (const next of graph.blocks[work.pop()!].succs) {
+      if (!body.has(next.to) || next.to === header || next.to === past || seen.has(next.to)) continue
+      if (next.to === to) return true
+      seen.add(next.to)
+      work.push(next.to)
+    }
+  }
+  return false
+}
+
+/** Makes the load's node compute its value from the stored one, `shift` bytes behind the store's low end. */
+const replace = (graph: Graph, load: Access, store: Access, shift: number): void => {
+  const { node } = load
+  const block = graph.block[node]
+  const wide = graph.type[node] === "i64"
+  const stored = graph.type[store.node] === "i64"
+  const literal = (value: number): number => graph.node(Kind.Const32, 0, value, 0, 0, "i32", 0)
+  const wideLiteral = (value: bigint): number => graph.node(Kind.Const64, 0, 0, 0, 0, "i64", 0, value)
+  let value = store.node
+  if (shift > 0) {
+    value = stored
+      ? graph.node(Kind.Op, 0x88, value, wideLiteral(BigInt(8 * shift)), 0, "i64", block)
+      : graph.node(Kind.Op, 0x76, value, literal(8 * shift), 0, "i32", block)
+  }
+  if (wide && !stored) value = graph.node(Kind.Op, 0xad, value, 0, 0, "i64", block)
+  if (!wide && stored) value = graph.node(Kind.Op, 0xa7, value, 0, 0, "i32", block)
+  const op = graph.op[node]
+  const turn = (opcode: number, a: number, b: number): void => {
+    graph.kind[node] = Kind.Op
+    graph.op[node] = opcode
+    graph.a[node] = a
+    graph.b[node] = b
+    graph.c[node] = 0
+    graph.aux[node] = undefined
+  }
+  const extend = SIGNED[op]
+  if (extend !== undefined) turn(extend, value, 0)
+  else if (wide) {
+    if (load.bytes === 8) turn(0x7c, value, wideLiteral(0n))
+    else turn(0x83, value, wideLiteral((1n << BigInt(8 * load.bytes)) - 1n))
+  } else if (load.bytes === 4) turn(0x6a, value, literal(0))
+  else turn(0x71, value, literal(2 ** (8 * load.bytes) - 1))
+}
+
+/** Sign extensions by the loads that make them. */
+const SIGNED: Readonly<Record<number, number>> = { 0x2c: 0xc0, 0x2e: 0xc1, 0x30: 0xc2, 0x32: 0xc3, 0x34: 0xc4 }
