@@ -12,13 +12,14 @@ import * as Option from "effect/Option"
 import { resolve } from "node:path"
 import { pathToFileURL } from "node:url"
 import * as NodeBaking from "../../layers/node/NodeBaking.ts"
-import { Baking } from "../../services/Baking.ts"
+import { Baking, type BakingShape, type ImageModule } from "../../services/Baking.ts"
 import { EntryMissing } from "../../services/Errors.ts"
 import { chunkImage } from "../../src/image/chunks.ts"
 import type { CaptureHooks } from "../../src/image/replay.ts"
 import { help } from "./help.ts"
 import { imageFailed, onFiles, readImageModule, sizeOf, writeFolder, writeInPlace } from "./image-files.ts"
 import { CommandFailed, ExitCode, failedWith, printFailure, printJson } from "./outcome.ts"
+import { during } from "./progress.ts"
 
 /** What a module that follows the reactor convention wants to be called before anything else. */
 const INITIALIZER = "_initialize"
@@ -96,14 +97,10 @@ const bootWith = (
 /** Where the baked module goes when nothing else is asked for. */
 const besides = (file: string): string => `${file.replace(/\.wa(?:sm|t)$/i, "")}.baked.wasm`
 
-const work = (parsed: Parsed) =>
+/** An instance that the script and the exports have booted. */
+const boot = (baking: BakingShape, module: ImageModule, { boot, imports }: HostScript, init: Option.Option<string>) =>
   Effect.gen(function*() {
-    const { chunks, file, fingerprint, image, init, imports, json, output } = parsed
-    const baking = yield* Baking
-    const module = yield* readImageModule(file)
-    const host: HostScript = Option.isSome(imports) ? yield* hostOf(imports.value) : { imports: {}, boot: undefined }
-    const instance = yield* baking.instantiate(module, host.imports)
-    const { boot } = host
+    const instance = yield* baking.instantiate(module, imports)
     if (boot !== undefined) {
       yield* Effect.tryPromise({
         try: async () => await boot(instance),
@@ -113,15 +110,30 @@ const work = (parsed: Parsed) =>
     // A host of its own initialises the module itself, once.
     const initialises = boot === undefined && module.decoded.exports.some(({ name }) => name === INITIALIZER)
     yield* bootWith(module.name, instance, [...initialises ? [INITIALIZER] : [], ...Option.toArray(init)])
-    const state = yield* baking.capture(module, instance, { ...host, fingerprint })
+    return instance
+  })
+
+/** Boots, captures and writes; says what it has written. */
+const keep = ({ chunks, file, fingerprint, image, init, imports, output }: Parsed) =>
+  Effect.gen(function*() {
+    const baking = yield* Baking
+    const module = yield* readImageModule(file)
+    const host: HostScript = Option.isSome(imports) ? yield* hostOf(imports.value) : { imports: {}, boot: undefined }
+    const booting = boot(baking, module, host, init)
+    // What a script's host prints must not run into a line of ours.
+    const instance = yield* Option.isSome(imports) ? booting : during(`${module.name}: booting`, booting)
+    const state = yield* during(
+      `${module.name}: capturing`,
+      baking.capture(module, instance, { ...host, fingerprint })
+    )
 
     const written: Array<{ readonly what: string; readonly file: string; readonly bytes: number }> = []
     const wanted = Option.isSome(output) || Option.isSome(image) || Option.isSome(chunks)
       ? output
       : Option.some(besides(file === "-" ? "stdin" : file))
     if (Option.isSome(wanted)) {
-      const baked = yield* baking.bake(module, state)
-      const [difference] = yield* baking.checkBaked(module, baked, state)
+      const baked = yield* during(`${module.name}: baking`, baking.bake(module, state))
+      const [difference] = yield* during(`${module.name}: checking`, baking.checkBaked(module, baked, state))
       if (difference !== undefined) {
         return yield* new CommandFailed({
           exit: ExitCode.differs,
@@ -134,22 +146,30 @@ const work = (parsed: Parsed) =>
     }
     if (Option.isSome(image)) {
       const bytes = baking.encode(state)
-      yield* writeInPlace(image.value, bytes)
+      yield* during(`${module.name}: writing ${image.value}`, writeInPlace(image.value, bytes))
       written.push({ what: "image", file: image.value, bytes: bytes.length })
     }
     if (Option.isSome(chunks)) {
       const files = chunkImage(state, module.decoded)
-      yield* writeFolder(chunks.value, files)
+      yield* during(`${module.name}: writing ${chunks.value}`, writeFolder(chunks.value, files))
       const bytes = [...files.values()].reduce((sum, file) => sum + file.length, 0)
       written.push({ what: `${files.size} files`, file: chunks.value, bytes })
     }
     const pages = state.memories.reduce((sum, { delta }) => sum + delta.length, 0)
-    const document = { source: module.name, module: module.digest, fingerprint, pages, written }
-    yield* json
+    return { source: module.name, module: module.digest, fingerprint, pages, written }
+  })
+
+const work = (parsed: Parsed) =>
+  Effect.gen(function*() {
+    const document = yield* keep(parsed)
+    const { pages, source, written } = document
+    yield* parsed.json
       ? printJson(document)
       : Console.log(
         [
-          `${module.name}: ${pages} pages of 64 KiB differ from the module's own memory`,
+          `${source}: ${
+            pages === 1 ? "1 page of 64 KiB differs" : `${pages} pages of 64 KiB differ`
+          } from the module's own memory`,
           ...written.map(({ bytes, file, what }) => `${what}: ${file}, ${sizeOf(bytes)}`)
         ].join("\n")
       )

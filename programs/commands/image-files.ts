@@ -10,8 +10,10 @@ import { Baking, type ImageModule } from "../../services/Baking.ts"
 import type { InstantiateError } from "../../services/Baking.ts"
 import type { ModuleInvalid } from "../../services/Errors.ts"
 import { ImageMismatch } from "../../services/ImageErrors.ts"
+import type { Image } from "../../src/image/model.ts"
 import { readModule } from "./file.ts"
 import { CommandFailed, ExitCode, failedWith } from "./outcome.ts"
+import { during } from "./progress.ts"
 
 /**
  * An error of images as the end of a command.
@@ -85,8 +87,17 @@ export const readImageModule = (
   Effect.gen(function*() {
     const baking = yield* Baking
     const { bytes, name } = yield* readModule(file)
-    return yield* baking.prepare(bytes, name)
+    return yield* during(`${name}: compiling`, baking.prepare(bytes, name))
   })
+
+/**
+ * The image in a file.
+ *
+ * @category input
+ * @since 0.1.0
+ */
+export const readImage = (file: string): Effect.Effect<Image, ImageMismatch, Baking> =>
+  Effect.flatMap(Baking, ({ read }) => during(`${file}: reading and checking`, read(file)))
 
 /** Bytes in words. @category formatting @since 0.1.0 */
 export const sizeOf = (bytes: number): string =>

@@ -17,8 +17,9 @@ import { pageKinds, pageMap } from "../../src/image/picture.ts"
 import { type Secret, SHORTEST_SECRET } from "../../src/image/scan.ts"
 import { compareImages } from "../../src/image/verdict.ts"
 import { help } from "./help.ts"
-import { imageFailed, onFiles, readImageModule, sizeOf, writeInPlace } from "./image-files.ts"
+import { imageFailed, onFiles, readImage, readImageModule, sizeOf, writeInPlace } from "./image-files.ts"
 import { CommandFailed, ExitCode, printFailure, printJson, usage } from "./outcome.ts"
+import { during } from "./progress.ts"
 import { type Row, table } from "./table.ts"
 
 const imageArgument = Args.text({ name: "IMAGE" }).pipe(Args.withDescription("what folio bake --image wrote"))
@@ -95,8 +96,7 @@ const inspect = Command.make(
     command(
       json,
       Effect.gen(function*() {
-        const baking = yield* Baking
-        const image = yield* baking.read(file)
+        const image = yield* readImage(file)
         if (Option.isSome(svg)) {
           if (Option.isNone(moduleFile)) {
             return yield* usage("--svg needs --module: the map shows the module's own data")
@@ -145,7 +145,8 @@ const scan = Command.make(
         const wanted = secretsOf(yield* onFiles(secrets, () => readFile(secrets, "utf8")))
         if (typeof wanted === "string") return yield* usage(`${secrets}: ${wanted}`)
         const module = yield* readImageModule(moduleFile)
-        const found = yield* baking.scan(module, yield* baking.read(file), wanted)
+        const image = yield* readImage(file)
+        const found = yield* during(`${file}: searching`, baking.scan(module, image, wanted))
         yield* json
           ? printJson({ secrets: wanted.length, found })
           : Console.log(
@@ -187,14 +188,16 @@ const diff = Command.make(
     command(
       json,
       Effect.gen(function*() {
-        const baking = yield* Baking
         const module = yield* readImageModule(moduleFile)
-        const [a, b] = [yield* baking.read(first), yield* baking.read(second)]
+        const [a, b] = [yield* readImage(first), yield* readImage(second)]
         // A time of the clock in them lies between the writing of the first and of the last, with a day for the boot.
         const written = yield* onFiles(first, () => Promise.all([first, second].map((file) => stat(file))))
         const times = written.map(({ mtimeMs }) => mtimeMs)
         const clock = { from: Math.min(...times) - 86_400_000, to: Math.max(...times) }
-        const verdict = compareImages(module.decoded, a, b, clock)
+        const verdict = yield* during(
+          `${first} and ${second}: comparing`,
+          Effect.sync(() => compareImages(module.decoded, a, b, clock))
+        )
         if (Option.isSome(svg)) {
           const kinds = pageKinds(module.decoded, a, verdict.pages)
           yield* writeInPlace(svg.value, pageMap(kinds, `${first} and ${second}`))
@@ -241,9 +244,9 @@ const apply = Command.make(
       Effect.gen(function*() {
         const baking = yield* Baking
         const module = yield* readImageModule(moduleFile)
-        const image = yield* baking.read(file)
-        const baked = yield* baking.bake(module, image)
-        const differences = yield* baking.checkBaked(module, baked, image)
+        const image = yield* readImage(file)
+        const baked = yield* during(`${module.name}: baking`, baking.bake(module, image))
+        const differences = yield* during(`${module.name}: checking`, baking.checkBaked(module, baked, image))
         if (differences.length > 0) {
           return yield* new CommandFailed({
             exit: ExitCode.differs,

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import * as Effect from "effect/Effect"
 
 /** Takes the line away: back to its beginning, and nothing behind it. */
 const CLEAR = "\r\u001b[K"
@@ -44,3 +45,12 @@ export const showProgress = (state: string): void => {
 export const endProgress = (): void => {
   if (showsProgress()) process.stderr.write(CLEAR)
 }
+
+/**
+ * Work that says what it does for as long as it does it.
+ *
+ * @category printing
+ * @since 0.1.0
+ */
+export const during = <A, E, R>(state: string, work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.ensuring(Effect.zipRight(Effect.sync(() => showProgress(state)), work), Effect.sync(endProgress))

@@ -30,7 +30,7 @@ const LABELS: Readonly<Record<PageKind, string>> = {
 }
 
 /**
- * The kind of every page of every memory. `differing` lists pages by memory, as a verdict has them.
+ * The kind of every page of every memory. `differing` lists pages by memory, rising, as a verdict has them.
  *
  * @category reading
  * @since 0.1.0
@@ -42,9 +42,12 @@ export const pageKinds = (
 ): ReadonlyArray<ReadonlyArray<PageKind>> => {
   const born = memoryBaselines(m, importedGlobals(m, image.globals))
   return image.memories.map(({ delta, pages }, memory) => {
-    const kinds = Array.from({ length: pages }, (_, page): PageKind => born[memory].has(page) ? "module" : "zero")
+    const others = differing[memory] ?? []
+    // The other image's memory may be larger.
+    const length = Math.max(pages, 1 + (others.at(-1) ?? 0))
+    const kinds = Array.from({ length }, (_, page): PageKind => born[memory].has(page) ? "module" : "zero")
     for (const entry of delta) kinds[entry.page] = isZeroPage(entry) ? "zero" : "image"
-    for (const page of differing[memory] ?? []) kinds[page] = "differs"
+    for (const page of others) kinds[page] = "differs"
     return kinds
   })
 }

@@ -1,8 +1,9 @@
 import { afterAll, assert, describe, it } from "@effect/vitest"
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { spawnSync } from "node:child_process"
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { folio, moduleFile } from "./folio.ts"
+import { folio, main, moduleFile } from "./folio.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "folio-cli-image-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -107,6 +108,25 @@ describe("folio bake", () => {
     const unknown = await folio(["bake", module, "--inti", "boot"])
     assert.strictEqual(unknown.code, 2)
     assert.match(unknown.stderr, /there is no option --inti/)
+  })
+})
+
+describe.runIf(existsSync("/usr/bin/script"))("where stderr is a terminal", () => {
+  it("says what long work does, and leaves nothing of that", () => {
+    const command = (...args: ReadonlyArray<string>): string => {
+      const line = [process.execPath, main, ...args].map((word) => `'${word}'`).join(" ")
+      return spawnSync("/usr/bin/script", ["-qec", line, "/dev/null"], { encoding: "utf8" }).stdout
+    }
+    const plain = at("plain.wat")
+    writeFileSync(plain, `(module (memory 2) (func (export "boot") (i32.store (i32.const 70000) (i32.const 1))))`)
+    const baked = command("bake", plain, "--init", "boot", "--image", at("plain.folio"))
+    for (const state of ["compiling", "booting", "capturing", "writing"]) {
+      assert.include(baked, `\u001b[Kfolio: plain.wat: ${state}`)
+    }
+    assert.include(baked, "\u001b[Kplain.wat: 1 page of 64 KiB differs")
+    const compared = command("image", "diff", at("plain.folio"), at("plain.folio"), plain)
+    assert.include(compared, ": reading and checking")
+    assert.include(compared, "\u001b[Kequal")
   })
 })
 
