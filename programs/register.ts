@@ -68,7 +68,7 @@ const register = (): void => {
   if (report === undefined && problems.length === 0) return
   const loaded = (module: typeof Report): void => {
     module.writeProblems(problems)
-    if (report !== undefined) process.on("exit", () => module.writeReport(report, dropIn?.report(), reason))
+    if (report !== undefined) module.whenItEnds(() => module.writeReport(report, dropIn?.report(), reason))
   }
   // At once where Node.js can, so that it is there even when the program ends before its first turn is over.
   if (process.features.require_module) loaded(requireModule<typeof Report>("./report"))

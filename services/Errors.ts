@@ -55,7 +55,8 @@ export class LinkFailed extends Data.TaggedError("LinkFailed")<{
       return `${this.source}: an import does not fit: ${withoutStop(this.detail)}. Give an import of the declared type.`
     }
     const more = rest.length === 0 ? "" : ` and ${rest.length} more`
-    return `${this.source}: the ${first.kind} import "${first.module}" "${first.name}"${more} is missing. ` +
+    const why = first.kind === "memory" ? ` (${withoutStop(this.detail)})` : ""
+    return `${this.source}: the ${first.kind} import "${first.module}" "${first.name}"${more} is missing${why}. ` +
       `Give it in \`imports\`, or run the program with the glue that provides it.`
   }
 }

@@ -25,18 +25,28 @@ import { type Extracted, Extraction } from "../../services/Extraction.ts"
 import { Folio, type FolioShape, type OpenOptions, type RunOptions, type Session } from "../../services/Folio.ts"
 import { type Bound, Scheduling } from "../../services/Scheduling.ts"
 import { Transport, type TransportShape } from "../../services/Transport.ts"
+import { isMemory } from "../../src/wire/realm.ts"
 import { importObject, type ReadImport, readImports } from "./imports.ts"
 import { SessionState, thrown, type Writing } from "./session.ts"
 import { emptyTally } from "./tally.ts"
 
 const messageOf = (cause: unknown): string => cause instanceof Error ? cause.message : String(cause)
 
+/** Why a missing memory is not allocated; undefined for what nobody would allocate. */
+const unallocated = (extracted: Extracted, missing: ReadImport): string | undefined =>
+  missing.kind !== "memory"
+    ? undefined
+    : extracted.decoded === undefined
+    ? "the limits of a compiled module's import cannot be read, so no memory is made for it"
+    : "a memory with 64-bit addresses is not made by itself"
+
 /** What a failed instantiation means. The start function is part of it, so that its trap is the guest's. */
 const instantiationError = (
-  source: string,
+  extracted: Extracted,
   read: ReadonlyArray<ReadImport>,
   cause: unknown
 ): LinkFailed | ArenaRefused | Trap | HostException => {
+  const source = extracted.name
   const message = messageOf(cause)
   const words = message.replace(/^WebAssembly\.(?:Instance|instantiate)\(\): /, "")
   if (cause instanceof WebAssembly.LinkError || (cause instanceof TypeError && words !== message)) {
@@ -45,7 +55,7 @@ const instantiationError = (
       source,
       reason: missing.length > 0 ? "missing" : "incompatible",
       imports: missing.map(({ kind, module, name }) => ({ module, name, kind })),
-      detail: words,
+      detail: missing.length > 0 ? unallocated(extracted, missing[0]) ?? words : words,
       cause
     })
   }
@@ -75,7 +85,7 @@ const unbound = (instance: WebAssembly.Instance, read: ReadonlyArray<ReadImport>
   const memories = [...read.map((one) => one.value), ...Object.values(instance.exports)]
   return {
     exports: instance.exports,
-    memory: memories.find((value) => value instanceof WebAssembly.Memory),
+    memory: memories.find(isMemory),
     tally: () => emptyTally
   }
 }
@@ -165,7 +175,7 @@ export const makeFolio: Effect.Effect<
     const imports = importObject(read)
     const instance = yield* Effect.tryPromise({
       try: () => WebAssembly.instantiate(extracted.module, imports),
-      catch: (cause) => instantiationError(source, read, cause)
+      catch: (cause) => instantiationError(extracted, read, cause)
     })
     return extracted.nativeReason === undefined && extracted.prepared !== undefined
       ? yield* scheduling.bind(instance, extracted.prepared, imports)

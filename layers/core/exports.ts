@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import { hiddenPrefix, memoryName } from "../../src/plan/hidden.ts"
+import { isMemory } from "../../src/wire/realm.ts"
 
 /**
  * The exports without Folio's own: same order, same values, frozen and without a prototype as the engine's.
@@ -25,5 +26,5 @@ export const originalExports = (exports: WebAssembly.Exports): WebAssembly.Expor
  */
 export const hiddenMemory = (exports: WebAssembly.Exports): WebAssembly.Memory | undefined => {
   const memory = exports[memoryName]
-  return memory instanceof WebAssembly.Memory ? memory : undefined
+  return isMemory(memory) ? memory : undefined
 }

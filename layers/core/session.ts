@@ -64,16 +64,11 @@ export const thrown = (source: string, entry: string, cause: unknown): Trap | Ho
     : new Trap({ source, entry, reason, cause })
 }
 
+/** What the engine calls an export that is no function, of whichever realm it is. */
 const kindOf = (value: unknown): string | undefined =>
   value === undefined
     ? undefined
-    : value instanceof WebAssembly.Memory
-    ? "memory"
-    : value instanceof WebAssembly.Table
-    ? "table"
-    : value instanceof WebAssembly.Global
-    ? "global"
-    : "tag"
+    : /WebAssembly\.(\w+)/.exec(Object.prototype.toString.call(value))?.[1].toLowerCase() ?? "value"
 
 /**
  * State of an open module.

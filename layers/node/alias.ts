@@ -23,6 +23,7 @@
  */
 import * as Fs from "node:fs"
 import type { MappedMemory, MemoryDescriptor } from "../../src/lane/lanes.ts"
+import { isSharedBuffer } from "../../src/wire/realm.ts"
 import { Linux, type NativeCalls } from "./ffi.ts"
 import { nextMemoryId } from "./shared.ts"
 
@@ -137,7 +138,7 @@ export class AliasMapping implements MappedMemory {
   }
 
   #update(buffer: ArrayBufferLike, bytes: number): void {
-    if (buffer instanceof SharedArrayBuffer) throw new Refused("the memory is shared")
+    if (isSharedBuffer(buffer)) throw new Refused("the memory is shared")
     if (bytes === 0) throw new Refused("the memory is empty")
     const address = this.#calls.address(buffer)
     if (this.#file.fd !== undefined && address === this.#address && bytes === this.#mappedBytes) return

@@ -11,6 +11,7 @@ import type { LanesReport, MappedMemory, Rung } from "../../src/lane/lanes.ts"
 import { defaultPolicy } from "../../src/lane/monitor.ts"
 import { memoryName } from "../../src/plan/hidden.ts"
 import type { Prepared } from "../../src/plan/prepare.ts"
+import { isSharedBuffer } from "../../src/wire/realm.ts"
 import { aliasMapping } from "./alias.ts"
 import { probeNative } from "./ffi.ts"
 import { compiledGuard } from "./guards.ts"
@@ -170,7 +171,7 @@ export class NodeEngine {
   }
 
   #map(memory: WebAssembly.Memory, prepared: Prepared): MappedMemory | string {
-    if (memory.buffer instanceof SharedArrayBuffer) {
+    if (isSharedBuffer(memory.buffer)) {
       // Declared unshared, and owned: preparation has rewritten it.
       if (prepared.plan.memory?.shared === false) return sharedMapping(memory, "shared-fixed")
       return this.#options.sharedGiven === true

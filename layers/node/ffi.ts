@@ -77,6 +77,8 @@ export interface NativeCalls {
   currentCpu(): number
   /** Operating-system id of the calling thread. */
   threadId(): number
+  /** Has a signal's handler called once at most: the next such signal does what it does where nobody listens. */
+  endOnSecond(signal: number): boolean
   /** Error number left by the newest failed call, as far as nothing has overwritten it. */
   errno(): number
 }
@@ -86,6 +88,14 @@ const cpuMaskBytes = 128
 
 /** Number of the system call, which the C library has no function for: x64 has a table of its own. */
 const userfaultfdNumber = process.arch === "x64" ? 323n : 282n
+
+/**
+ * `struct sigaction` of glibc and musl on 64-bit architectures: handler, mask of 128 bytes, flags, restorer; and the flag
+ * `SA_RESETHAND` in the highest byte of the flags.
+ */
+const signalActionBytes = 152
+const signalFlagsAt = 136
+const resetHandler = 0x80
 
 const mapFailed = 0xffff_ffff_ffff_ffffn
 
@@ -103,6 +113,7 @@ const definitions = {
   sched_setaffinity: { arguments: ["int32", "uint64", "pointer"], return: "int32" },
   sched_getaffinity: { arguments: ["int32", "uint64", "pointer"], return: "int32" },
   sched_getcpu: { arguments: [], return: "int32" },
+  sigaction: { arguments: ["int32", "pointer", "pointer"], return: "int32" },
   gettid: { arguments: [], return: "int32" },
   __errno_location: { arguments: [], return: "pointer" }
 } as const
@@ -181,6 +192,12 @@ const bind = (ffi: typeof Ffi): NativeCalls => {
     },
     currentCpu: () => functions.sched_getcpu(),
     threadId: () => functions.gettid(),
+    endOnSecond: (signal) => {
+      const action = new Uint8Array(signalActionBytes)
+      if (functions.sigaction(signal, null, action) !== 0) return false
+      new DataView(action.buffer).setUint8(signalFlagsAt + 3, action[signalFlagsAt + 3] | resetHandler)
+      return functions.sigaction(signal, action, null) === 0
+    },
     errno: () => ffi.getInt32(functions.__errno_location())
   }
 }

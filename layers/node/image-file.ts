@@ -20,6 +20,7 @@ import type { ApplyOptions } from "../../src/image/apply.ts"
 import { checkPage, decodeImage, decodeIndex, imageSizes } from "../../src/image/format.ts"
 import { Mismatch } from "../../src/image/mismatch.ts"
 import { type Image, isZeroPage, type MemoryImage, PAGE_BYTES } from "../../src/image/model.ts"
+import { isSharedBuffer } from "../../src/wire/realm.ts"
 import { aliasMapping } from "./alias.ts"
 import { Linux, type NativeCalls, probeNative } from "./ffi.ts"
 
@@ -89,7 +90,7 @@ const stretchesOf = (image: MemoryImage, position: number): ReadonlyArray<Stretc
 
 /** Why this memory cannot be mapped; undefined when it can. */
 const refusal = (memory: WebAssembly.Memory, calls: NativeCalls): string | undefined => {
-  if (memory.buffer instanceof SharedArrayBuffer) return "the memory is shared"
+  if (isSharedBuffer(memory.buffer)) return "the memory is shared"
   if (aliasMapping(memory, calls).mappedBytes > 0) return "lanes see the memory already"
   return calls.address(memory.buffer) % SYSTEM_PAGE === 0n ? undefined : "the memory is not aligned to a page"
 }

@@ -8,6 +8,7 @@ import { isMainThread, threadId } from "node:worker_threads"
 import type { LoopReport } from "../../src/lane/counts.ts"
 import type { EngineReport, InstanceReport } from "./engine.ts"
 import type { PreparationSummary } from "./preparation.ts"
+import { reportOnSignals } from "./report-signals.ts"
 import { reportText } from "./report-text.ts"
 
 /**
@@ -267,4 +268,15 @@ export const writeReport = (destination: string, facts: DropInFacts | undefined,
   } catch (error) {
     complain(`folio: the report cannot be written: ${error instanceof Error ? error.message : String(error)}`)
   }
+}
+
+/**
+ * Runs something once, when this thread ends or a signal ends the process.
+ *
+ * @category writing
+ * @since 0.1.0
+ */
+export const whenItEnds = (run: () => void): void => {
+  process.on("exit", run)
+  reportOnSignals(run)
 }

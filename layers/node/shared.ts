@@ -5,6 +5,7 @@
  * @since 0.1.0
  */
 import type { MappedMemory, MemoryDescriptor } from "../../src/lane/lanes.ts"
+import { isSharedBuffer } from "../../src/wire/realm.ts"
 
 let lastMemoryId = 0
 
@@ -42,7 +43,7 @@ export class SharedMapping implements MappedMemory {
   }
 
   ensure(): boolean {
-    const shared = this.#memory.buffer instanceof SharedArrayBuffer
+    const shared = isSharedBuffer(this.#memory.buffer)
     this.#reason = shared ? undefined : "the memory is not shared"
     return shared
   }

@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import type { Checkpoint } from "../reset/checkpoint.ts"
+import { isMemory } from "../wire/realm.ts"
 
 /**
  * What a task sees of its context.
@@ -46,7 +47,7 @@ export type Instantiate = (
 ) => { readonly exports: WebAssembly.Exports; readonly checkpoint: () => Checkpoint }
 
 const memoryIn = (values: Readonly<Record<string, unknown>>): WebAssembly.Memory | undefined =>
-  Object.values(values).find((value) => value instanceof WebAssembly.Memory)
+  Object.values(values).find(isMemory)
 
 /**
  * A context and its resets.

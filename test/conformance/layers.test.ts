@@ -8,6 +8,7 @@ import * as Layer from "effect/Layer"
 import * as MemoryFolio from "../../layers/memory/MemoryFolio.ts"
 import * as NodeFolio from "../../layers/node/NodeFolio.ts"
 import { Folio } from "../../services/Folio.ts"
+import { filesUnder, read } from "../house/tree.ts"
 import { exportsOf, makeHost, program } from "./program.ts"
 
 const width = Effect.scoped(
@@ -18,6 +19,15 @@ const environment = (values: Record<string, string>) =>
   Layer.setConfigProvider(ConfigProvider.fromMap(new Map(Object.entries(values))))
 
 const fromEnv = (values: Record<string, string>) => Layer.provide(NodeFolio.layerFromEnv, environment(values))
+
+describe("layers", () => {
+  it("of sessions are each under the suite of their contract", () => {
+    const layers = filesUnder("layers").filter((path) => /\/(?!Core)\w+Folio\.ts$/.test(path))
+    const suites = read("test/conformance/session.test.ts")
+    assert.isAtLeast(layers.length, 2)
+    for (const path of layers) assert.include(suites, `from "../../${path}"`)
+  })
+})
 
 describe("NodeFolio", () => {
   it.live("reads its options from the environment", () =>

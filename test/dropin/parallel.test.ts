@@ -6,6 +6,7 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { readdirSync, readFileSync } from "node:fs"
 import { availableParallelism } from "node:os"
 import { join } from "node:path"
+import { program } from "../conformance/program.ts"
 import { assemble } from "../support/wat.ts"
 import { loops } from "./modules.ts"
 import { makeScratch, register, runNode, uncached } from "./run.ts"
@@ -68,6 +69,34 @@ describe.skipIf(!able)("a planned loop", () => {
     assert.strictEqual(execution.rung, "alias")
     assert.strictEqual(execution.loops.reduce((sum, loop) => sum + loop.dispatches, 0), execution.dispatches)
     assert.strictEqual(execution.loops.reduce((sum, loop) => sum + loop.iterations, 0), execution.iterations)
+  })
+
+  it("runs on several threads beneath an import that calls back, and around it", () => {
+    scratch.file("program.wasm", program)
+    const file = scratch.file(
+      "again.mjs",
+      `import { createHash } from "node:crypto"
+       import { readFileSync } from "node:fs"
+       let depth = 0
+       const tick = (n) => {
+         if (depth === 2) return 1
+         depth++
+         try {
+           exports.scale(4 * n, 20000, depth)
+           return exports.visit(16, n >> 1) & 0xff
+         } finally {
+           depth--
+         }
+       }
+       const { exports } = new WebAssembly.Instance(
+         new WebAssembly.Module(readFileSync(new URL("program.wasm", import.meta.url))), { host: { tick } })
+       let sum = 0
+       for (let round = 0; round < 3000; round++) sum = sum + exports.visit(round & 1020, 20000) | 0
+       console.log(sum, createHash("sha256").update(new Uint8Array(exports.memory.buffer)).digest("hex"))`
+    )
+    const environment = { ...uncached, FOLIO_REPORT: join(scratch.path, "again.json"), FOLIO_WORKERS: "2" }
+    assert.deepStrictEqual(runNode(["--import", register, file], environment), runNode([file]))
+    assert.isAbove(reportIn("again.json").facts?.modules[0]?.execution?.dispatches ?? 0, 0)
   })
 
   it("runs on several threads in a worker that was sent the compiled module", () => {

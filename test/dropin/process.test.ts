@@ -3,11 +3,12 @@
  * in every way that Node.js has to preload.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { spawnSync } from "node:child_process"
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assemble } from "../support/wat.ts"
 import { loops } from "./modules.ts"
-import { makeScratch, type Outcome, register, runNode, uncached } from "./run.ts"
+import { makeScratch, type Outcome, plainEnvironment, register, runNode, uncached } from "./run.ts"
 
 interface Report {
   readonly thread: number
@@ -288,6 +289,21 @@ describe("the cache", () => {
     assert.strictEqual(outcome.stdout, runNode([esm()]).stdout)
     assert.match(outcome.stderr, /^folio: the cache entry \S+ was damaged \([^\n]+\n$/)
     assert.strictEqual(report.facts?.modules[0]?.state, "unprepared")
+  })
+
+  it("that is full is done without, and the report says what the system said", () => {
+    const file = esm()
+    // No file may become larger than nothing, while stdout and stderr are pipes.
+    const command = `ulimit -f 0; exec "$@"`
+    const environment = { ...plainEnvironment, FOLIO_CACHE: join(scratch.path, "full"), FOLIO_PREPARE: "wait" }
+    const { status, stderr, stdout } = spawnSync(
+      "bash",
+      ["-c", command, "-", process.execPath, "--import", register, file],
+      { encoding: "utf8", env: { ...environment, FOLIO_REPORT: "-" } }
+    )
+    assert.deepStrictEqual([status, stdout], [0, runNode([file]).stdout])
+    assert.match(stderr, /^ {2}cache: E(?:FBIG|NOSPC)/m)
+    assert.match(stderr, /bytes: patched/)
   })
 
   it("that cannot be used is done without", () => {

@@ -17,7 +17,7 @@ export const register = pathToFileURL(join(root, "programs/register.ts")).href
 export const patchEverything = pathToFileURL(join(root, "test/dropin/patch-everything.ts")).href
 
 /** The settings of Folio that the outer environment may hold, taken out. */
-const plainEnvironment = Object.fromEntries(
+export const plainEnvironment = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => !name.startsWith("FOLIO_") && name !== "NODE_OPTIONS")
 )
 

@@ -116,8 +116,14 @@ const rows: ReadonlyArray<Row> = [
   {
     input: "a missing memory of 64 bits",
     tag: "LinkFailed",
-    says: /memory import "env" "memory" is missing/,
+    says: /memory import "env" "memory" is missing \(a memory with 64-bit addresses is not made by itself\)\. Give it/,
     run: open(wide)
+  },
+  {
+    input: "a compiled module whose memory is missing",
+    tag: "LinkFailed",
+    says: /memory import "env" "memory" is missing \(the limits of a compiled module's import cannot be read/,
+    run: Effect.suspend(() => open(new WebAssembly.Module(twoPages)))
   },
   {
     input: "a memory too small for the import",
