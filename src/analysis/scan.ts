@@ -28,6 +28,8 @@ export interface LoopShape {
   instructions: number
   /** Stores to memory inside. */
   stores: number
+  /** Indirect calls, and calls of imports, inside. */
+  indirect: number
   /** True when something inside can never be part of a chunk, exit paths included. */
   hopeless: string | undefined
   /** Offset of what makes it hopeless. */
@@ -67,6 +69,7 @@ export const scanLoops = (module: WasmModule, functionIndex: number): Array<Loop
         parent: open.length > 0 ? open[open.length - 1] : -1,
         instructions: 0,
         stores: 0,
+        indirect: 0,
         hopeless: undefined,
         hopelessAt: 0
       })
@@ -87,6 +90,8 @@ export const scanLoops = (module: WasmModule, functionIndex: number): Array<Loop
       }
       if ((opcode >= 0x36 && opcode <= 0x3e) || opcode === 0xfd00b || (opcode >= 0xfd058 && opcode <= 0xfd05b)) {
         for (const index of open) loops[index].stores++
+      } else if (opcode === 0x11 || (opcode === 0x10 && reader.index < module.importedFunctions)) {
+        for (const index of open) loops[index].indirect++
       }
     }
     if (opcode === 0x0b || opcode === 0x18) {

@@ -55,7 +55,7 @@ export class Summaries {
   of(functionIndex: number): FunctionSummary {
     const known = this.#known.get(functionIndex)
     if (known !== undefined) return known
-    if (this.#open.has(functionIndex) || this.#open.size > MAXIMUM_DEPTH) return OPAQUE
+    if (this.#open.has(functionIndex) || this.#open.size > MAXIMUM_CHAIN) return OPAQUE
     this.#open.add(functionIndex)
     const summary = this.#compute(functionIndex)
     this.#open.delete(functionIndex)
@@ -86,6 +86,7 @@ export class Summaries {
           instructions += callee.instructions
           loops += callee.loops
           depth = Math.max(depth, callee.depth + 1)
+          if (depth > MAXIMUM_DEPTH) return OPAQUE
           for (const index of callee.writes) writes.add(index)
         } else if (opcode === 0x24) {
           if (!isIntegerGlobal(this.#module, reader.index)) return OPAQUE
@@ -109,6 +110,10 @@ export const isIntegerGlobal = (module: WasmModule, index: number): boolean => {
 }
 
 const MAXIMUM_DEPTH = 8
+
+/** Functions that are looked at for one: the engine's stack is not endless. */
+const MAXIMUM_CHAIN = 400
+
 const MAXIMUM_BYTES = 16_384
 const MAXIMUM_INSTRUCTIONS = 12_000
 

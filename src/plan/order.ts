@@ -1,9 +1,22 @@
 /**
- * Which functions are analysed first, where a profile says where work is.
+ * The order in which functions are analysed: the best first, so that a budget that ends early has gone to them.
+ *
+ * Where a profile says where work is, that decides. What a loop is worth is else guessed from its shape alone: the
+ * instructions of an execution, each level of inner loops taken to run {@link GUESSED_TRIP} times. The order depends on
+ * nothing but the code and the profile.
  *
  * @since 0.1.0
  */
-import type { WasmModule } from "../binary/module.ts"
+import type { LoopShape } from "../analysis/scan.ts"
+
+/** Iterations of a loop about which nothing is known: the usual guess of compilers. */
+const GUESSED_TRIP = 10
+
+/** Levels of inner loops that count. */
+const MAXIMUM_DEPTH = 3
+
+/** Instructions of one iteration beyond which a loop is rather a program than a kernel. */
+const LARGE = 2_000
 
 /**
  * Of each loop, by the offset of its `loop` instruction, its share of the instructions of a run: `loopShares`.
@@ -30,25 +43,52 @@ export const coldness = (shares: LoopShares | undefined, offset: number): string
 }
 
 /**
- * Indices of the functions that a module defines, in the order of their hottest loops; the others, or all where there is
- * no profile, in the module's order.
+ * Loops of a function, in code order.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface FunctionLoops {
+  readonly functionIndex: number
+  readonly shapes: ReadonlyArray<LoopShape>
+}
+
+/**
+ * Functions by the share of their hottest loop, those without one, or all where there is no profile, by what their best
+ * loop may be worth; equal ones in code order.
  *
  * @category queries
  * @since 0.1.0
  */
-export const analysisOrder = (module: WasmModule, shares: LoopShares | undefined): ReadonlyArray<number> => {
-  const { functions, importedFunctions } = module
-  const indices = Array.from({ length: functions.length - importedFunctions }, (_, at) => at + importedFunctions)
-  if (shares === undefined) return indices
-  const offsets = [...shares.keys()].sort((a, b) => a - b)
-  const hottest = new Map<number, number>()
-  let next = 0
-  for (const index of indices) {
-    const { end, start } = functions[index].body!
-    while (offsets[next] < start) next++
-    for (; offsets[next] < end; next++) {
-      hottest.set(index, Math.max(hottest.get(index) ?? 0, shares.get(offsets[next])!))
+export const bestFirst = <A extends FunctionLoops>(
+  functions: ReadonlyArray<A>,
+  shares?: LoopShares
+): ReadonlyArray<A> =>
+  functions
+    .map((one) => ({
+      one,
+      hottest: one.shapes.reduce((most, { offset }) => Math.max(most, shares?.get(offset) ?? -1), -1),
+      worth: worthOf(one.shapes)
+    }))
+    .sort((x, y) => y.hottest - x.hottest || y.worth - x.worth || x.one.functionIndex - y.one.functionIndex)
+    .map(({ one }) => one)
+
+/** Guessed instructions of an execution of the best loop. @category queries @since 0.1.0 */
+export const worthOf = (shapes: ReadonlyArray<LoopShape>): number => {
+  /** Instructions inside each loop, those of inner loops as often as they are guessed to run. */
+  const work = shapes.map(({ instructions }) => instructions)
+  const height = shapes.map(() => 0)
+  let best = 0
+  // An outer loop stands before its inner ones.
+  for (let index = shapes.length - 1; index >= 0; index--) {
+    const { hopeless, indirect, instructions, parent, stores } = shapes[index]
+    if (parent >= 0) {
+      height[parent] = Math.max(height[parent], height[index] + 1)
+      if (height[index] < MAXIMUM_DEPTH) work[parent] += (GUESSED_TRIP - 1) * work[index]
     }
+    if (hopeless !== undefined) continue
+    const doubts = (stores > 0 ? 1 : 4) * (indirect > 0 ? 16 : 1) * (instructions > LARGE ? 4 : 1)
+    best = Math.max(best, work[index] / doubts)
   }
-  return indices.sort((a, b) => (hottest.get(b) ?? -1) - (hottest.get(a) ?? -1))
+  return best
 }
