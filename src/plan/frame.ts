@@ -92,8 +92,6 @@ export interface FrameLayout {
   readonly step: (k: number) => number
   /** Byte of the facts of saved group k ({@link Saved}). */
   readonly saved: (k: number) => number
-  /** Byte of what checked loads are compared with: the low end of all stores, 4 bytes further their length, both i32. */
-  readonly stored: number
   /** Byte of range k: its low end, 8 bytes further its high end, both i64. */
   readonly range: (k: number) => number
   /** Byte of the number of iterations that run apart, i32. */
@@ -115,9 +113,8 @@ export const frameLayout = (
   capture: (k) => FRAME + SLOT * k,
   step: (k) => FRAME + SLOT * (captures + k),
   saved: (k) => FRAME + SLOT * (captures + variables + Saved.SLOTS * k),
-  stored: FRAME + SLOT * (captures + variables + Saved.SLOTS * saved),
-  range: (k) => FRAME + SLOT * (captures + variables + Saved.SLOTS * saved + 1 + k),
-  iterations: FRAME + SLOT * (captures + variables + Saved.SLOTS * saved + 1 + ranges),
-  handed: (k) => FRAME + SLOT * (captures + variables + Saved.SLOTS * saved + 2 + ranges + k),
-  slots: captures + variables + Saved.SLOTS * saved + 2 + ranges + handed
+  range: (k) => FRAME + SLOT * (captures + variables + Saved.SLOTS * saved + k),
+  iterations: FRAME + SLOT * (captures + variables + Saved.SLOTS * saved + ranges),
+  handed: (k) => FRAME + SLOT * (captures + variables + Saved.SLOTS * saved + ranges + 1 + k),
+  slots: captures + variables + Saved.SLOTS * saved + ranges + 1 + handed
 })

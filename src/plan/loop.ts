@@ -17,6 +17,8 @@ import { testsOf } from "../analysis/trip.ts"
 import { loadShape } from "../binary/opcodes.ts"
 import type { Capture } from "./captures.ts"
 import { collectCaptures } from "./captures.ts"
+import type { CheckedSpan } from "./checked.ts"
+import { checkedLoads } from "./checked.ts"
 import { uncountable } from "./counting.ts"
 import type { Extent, Handed } from "./extent.ts"
 import { reachOf } from "./extent.ts"
@@ -50,7 +52,7 @@ export interface LoopFacts {
   /** Invariant divisors, to be tested at entry. */
   readonly divisors: ReadonlyArray<{ readonly node: number; readonly offset: number; readonly signed: boolean }>
   /** Loads whose addresses are not known: each is compared with what the loop stores to, when it is executed. */
-  readonly checked: ReadonlySet<number>
+  readonly checked: ReadonlyMap<number, CheckedSpan>
   /** Stores and calls that stand only on ways out of the loop: a chunk that gets there ends before. */
   readonly cut: ReadonlySet<number>
   /** Offsets of what can end a chunk early: traps and exits other than the trip test. */
@@ -115,15 +117,16 @@ export const loopFacts = (
   const judged = inductionOf(graph, mechanisms)
   if ("code" in judged) return [judged]
   const { groups, induction, privately, trip, unknown } = judged
-  const checked = new Set<number>()
+  const compared: Array<Access> = []
   /** Globals where a load that nothing has tested may trap in an iteration that the owner runs. */
   const exposed: Array<number> = []
   for (const { access, reason } of unknown) {
     if (mechanisms.has("checked-loads") && canBeChecked(graph, access)) {
-      checked.add(access.position)
+      compared.push(access)
       exposed.push(...graph.globalsAt.get(access.node) ?? [])
     } else refuse(reason, access.position, unknownDetail[reason])
   }
+  const checked = checkedLoads(graph, compared)
   if (checked.size > MAXIMUM_CHECKED) {
     refuse(
       "unknown-load",
@@ -163,7 +166,7 @@ export const loopFacts = (
     refuse("call", cut, "a callee stores in an iteration as well as on the way out of the loop")
     return reasons
   }
-  const early = [...aborts, ...checked]
+  const early = [...aborts, ...checked.keys()]
   if (early.length > 0 && !mechanisms.has("early-exits")) {
     refuse("early-exit", early[0], "an iteration may trap or leave the loop early")
     return reasons
@@ -240,7 +243,7 @@ const inductionOf = (graph: Graph, mechanisms: ReadonlySet<Mechanism>): Judged |
 
 /** True for a load of one value, which can be compared with the loop's stores when it is executed. */
 const canBeChecked = (graph: Graph, access: Access): boolean =>
-  access.kind === "load" && loadShape(graph.op[access.node]) !== undefined
+  access.kind === "load" && access.offset < 2 ** 30 && loadShape(graph.op[access.node]) !== undefined
 
 /** A fixed load that is not known to read its own iteration's bytes, next to a store that may have written them. */
 const carriedLoad = (groups: ReadonlyArray<AccessGroup>, privately: Privacy): Access | undefined => {

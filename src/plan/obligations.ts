@@ -40,7 +40,7 @@ export const obligationsOf = (facts: Omit<LoopFacts, "obligations">): Array<Obli
     if (access !== undefined) result.push({ kind: "invariant-load", offset: access.position })
   }
   for (const divisor of divisors) result.push({ kind: "safe-divisor", offset: divisor.offset })
-  for (const offset of facts.checked) result.push({ kind: "checked-load", offset })
+  for (const offset of facts.checked.keys()) result.push({ kind: "checked-load", offset })
   for (const offset of new Set(facts.aborts)) result.push({ kind: "discard-on-abort", offset })
   for (const { local } of facts.handed) result.push({ kind: "last-value", local })
   for (const reduction of reductions) {

@@ -28,9 +28,7 @@ export const Refusal = {
   /** Groups `a` and `b` meet. */
   OVERLAP: 8,
   /** Store group `b` comes near the private pages of group `a`. */
-  PAGES: 9,
-  /** The stores span the whole memory, which leaves no room to compare loads with them. */
-  STORES: 10
+  PAGES: 9
 } as const
 
 /** One of {@link Refusal}. @category models @since 0.1.0 */
@@ -66,8 +64,6 @@ export const describeRefusal = (word: number): string | undefined => {
         : `access groups ${a} and ${b} meet in different iterations`
     case Refusal.PAGES:
       return `stores of access group ${b} come near the private bytes of group ${a}`
-    case Refusal.STORES:
-      return "the stores span the whole of a 4 GiB memory"
     default:
       return undefined
   }

@@ -16,7 +16,8 @@ const STORE: Readonly<Record<ValueType, number>> = {
   v128: 0xfd00b,
   ref: -1
 }
-const TYPE_BYTE: Readonly<Record<ValueType, number>> = {
+/** Value types as bytes. @category encoding @since 0.1.0 */
+export const TYPE_BYTE: Readonly<Record<ValueType, number>> = {
   i32: 0x7f,
   i64: 0x7e,
   f32: 0x7d,

@@ -28,14 +28,14 @@ import type { LoopShape } from "../analysis/scan.ts"
 import { testsOf } from "../analysis/trip.ts"
 import { InstructionReader } from "../binary/instruction.ts"
 import type { ValueType, WasmModule } from "../binary/module.ts"
-import { loadShape } from "../binary/opcodes.ts"
 import type { FrameLayout } from "../plan/frame.ts"
 import { Saved, Ticket } from "../plan/frame.ts"
 import type { LoopFacts } from "../plan/loop.ts"
 import type { Obligation } from "../plan/types.ts"
 import { assembleModule, Assembler, CONTROL, functionBody } from "./assembler.ts"
 import type { ChunkSpace } from "./callee.ts"
-import { calleeBody, isOutside, LOOP } from "./callee.ts"
+import { calleeBody, inlineCallee, isInlined, isOutside, LOOP } from "./callee.ts"
+import { Checks } from "./checks.ts"
 import { polynomialNodes } from "./evaluate.ts"
 import { Polling } from "./polling.ts"
 
@@ -60,15 +60,18 @@ export const chunkModule = (
 ): Uint8Array => {
   const emitter = new ChunkEmitter(module, types, shape, facts, layout, saved, omit)
   const body = emitter.emit()
-  const callees = [...facts.graph.callees].map((index) => ({
+  const callees = [...emitter.calleeIndex.keys()].map((index) => ({
     name: undefined,
     typeIndex: emitter.typeOf(module.functions[index].typeIndex),
     body: calleeBody(module, index, emitter)
   }))
+  const finder = emitter.checks === undefined ? [] : [
+    { name: undefined, typeIndex: 0, body: emitter.checks.finder(layout, saved.length, facts.privately.windows.length) }
+  ]
   return assembleModule({
     types: [{ params: ["i32", "i32", "i32"], results: [] }, ...emitter.blockTypes],
     imports: [],
-    functions: [{ name: "run", typeIndex: 0, body }, ...callees],
+    functions: [{ name: "run", typeIndex: 0, body }, ...callees, ...finder],
     globals: emitter.globalTypes,
     sharedMaximum
   })
@@ -89,9 +92,7 @@ class ChunkEmitter implements ChunkSpace {
   rest = 0
   /** Whether the piece has the last iteration. */
   ends = 0
-  /** Where the comparisons of checked loads find low end and length of all stores, for the loop and for callees. */
-  storedLocals: readonly [low: number, length: number] = [0, 0]
-  storedGlobals: readonly [low: number, length: number] = [0, 0]
+  checks: Checks | undefined
   /** Holds the address of the load that is compared. */
   address = 0
   polling: Polling | undefined
@@ -120,7 +121,8 @@ class ChunkEmitter implements ChunkSpace {
     this.layout = layout
     this.saved = saved
     this.omit = omit
-    this.calleeIndex = new Map([...facts.graph.callees].map((index, k) => [index, k + 1]))
+    const functions = [...facts.graph.callees].filter((index) => !isInlined(module, index))
+    this.calleeIndex = new Map(functions.map((index, k) => [index, k + 1]))
   }
 
   local(type: ValueType): number {
@@ -142,15 +144,25 @@ class ChunkEmitter implements ChunkSpace {
       if (this.omit({ kind: "captured-input", source: capture.source, index: capture.index })) return
       code.loadControl(this.captureType(k), layout.capture(k)).set(target)
       const written = capture.source === "global" && facts.graph.writtenGlobals.has(capture.index)
-      if (capture.source === "local" || (this.calleeIndex.size === 0 && !written)) return
+      if (capture.source === "local" || (facts.graph.callees.size === 0 && !written)) return
       this.chunkGlobal.set(capture.source === "global" ? capture.index : -1, this.globalTypes.length)
       code.get(target).setGlobal(this.globalTypes.length)
       this.globalTypes.push(this.captureType(k))
     })
-    if (facts.checked.size > 0) this.prepareChecks()
+    if (facts.checked.size > 0) {
+      this.address = this.local("i32")
+      const global = (type: ValueType): number => this.globalTypes.push(type) - 1
+      this.checks = new Checks(
+        facts,
+        this.calleeIndex.size === 0 ? undefined : this.shape,
+        1 + this.calleeIndex.size,
+        (type) => this.local(type),
+        global
+      )
+    }
     if (facts.polled.size > 0) {
-      this.polling = new Polling(this.globalTypes.length)
-      this.globalTypes.push(...Polling.globals)
+      const inRun = this.calleeIndex.size === 0
+      this.polling = new Polling(inRun, (type) => inRun ? this.local(type) : this.globalTypes.push(type) - 1)
       this.polling.enter(code)
     }
     facts.reductions.forEach((reduction, k) => {
@@ -171,6 +183,7 @@ class ChunkEmitter implements ChunkSpace {
     }
     this.savePiece(first)
     this.polling?.start(code)
+    this.checks?.start(code, first, this.rest)
     this.startVariables(first)
     code.block().block()
     this.copyLoop()
@@ -211,15 +224,13 @@ class ChunkEmitter implements ChunkSpace {
       : "i32"
   }
 
-  prepareChecks(): void {
-    const { code, layout } = this
-    this.address = this.local("i32")
-    this.storedLocals = [this.local("i32"), this.local("i32")]
-    this.storedGlobals = [this.globalTypes.length, this.globalTypes.length + 1]
-    this.globalTypes.push("i32", "i32")
-    this.storedLocals.forEach((local, k) => {
-      code.loadControl("i32", layout.stored + 4 * k).tee(local).setGlobal(this.storedGlobals[k])
-    })
+  call(code: Assembler, reader: InstructionReader, fresh: (type: ValueType) => number, address: () => number): void {
+    const { index, position } = reader
+    const callee = this.calleeIndex.get(index)
+    // A call that does not return is none of an iteration's, even of a function that iterations call elsewhere.
+    if (!this.facts.graph.callees.has(index) || this.module.bytes[position] === 0x00) code.op(0x00)
+    else if (callee !== undefined) code.call(callee)
+    else inlineCallee(this.module, index, this, code, fresh, address)
   }
 
   /** Leaves locals of the last iteration in the frame. */
@@ -377,17 +388,11 @@ class ChunkEmitter implements ChunkSpace {
         case 0x0f:
           code.br(depth + 2)
           break
-        case 0x10: {
-          const callee = this.calleeIndex.get(reader.index)
-          if (callee === undefined) code.op(0x00)
-          else code.call(callee)
+        case 0x10:
+          this.call(code, reader, (type) => this.local(type), () => this.address)
           break
-        }
         default:
-          if (facts.checked.has(reader.start)) {
-            const [low, length] = this.storedLocals
-            this.compare(code, reader, this.address, () => code.get(low), () => code.get(length))
-          }
+          if (facts.checked.has(reader.start)) this.compare(code, reader, this.address)
           if (isOutside(opcode) && !facts.graph.bulk.has(reader.start)) code.op(0x00)
           else copy()
       }
@@ -430,24 +435,9 @@ class ChunkEmitter implements ChunkSpace {
     return result
   }
 
-  /**
-   * Traps when the load that the reader stands on, its address on the stack, meets [low, low + length):
-   *
-   *     address − low + offset + bytes − 1  <u  length + bytes − 1
-   *
-   * An effective address of 2³² and more traps by itself right behind.
-   */
-  compare(code: Assembler, reader: InstructionReader, address: number, low: () => void, length: () => void): void {
-    if (this.omit({ kind: "checked-load", offset: reader.start })) return
-    const { bytes } = loadShape(reader.opcode)!
-    code.tee(address).get(address)
-    low()
-    code.op(0x6b).i32((reader.offset + bytes - 1) | 0).op(0x6a)
-    length()
-    // Nothing is stored: nothing can be met.
-    code.i32(bytes - 1).op(0x6a).i32(0)
-    length()
-    code.op(0x1b).op(0x49).if().op(0x00).end()
+  /** Traps when the load that the reader stands on, its address on the stack, meets what other pieces store. */
+  compare(code: Assembler, reader: InstructionReader, address: number): void {
+    if (!this.omit({ kind: "checked-load", offset: reader.start })) this.checks!.compare(code, reader, address)
   }
 
   blockType(immediate: number): void {

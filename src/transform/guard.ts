@@ -151,7 +151,6 @@ class GuardEmitter {
       this.report(at + Saved.LOW, interval.low, interval)
       this.report(at + Saved.HIGH, interval.high, interval)
     })
-    if (facts.checked.size > 0) this.reportStores(intervals)
     plan.windows.forEach((group, k) => {
       const interval = intervals[facts.groups.indexOf(group)]
       this.report(layout.range(k), interval.low, interval)
@@ -246,34 +245,6 @@ class GuardEmitter {
       this.refuseWhere(runs)
     }
     return result
-  }
-
-  /** Writes where all stores lie together, for the comparisons of checked loads. */
-  reportStores(intervals: ReadonlyArray<Interval>): void {
-    const { evaluator } = this
-    const { code } = evaluator
-    const low = evaluator.local("i64")
-    const high = evaluator.local("i64")
-    code.i64(2 ** 40).set(low).i64(0).set(high)
-    for (const interval of intervals) {
-      if (interval.group.kind !== "store") continue
-      const extend = (end: number, value: number, over: 0x53 | 0x55): void => {
-        code.get(value).get(end).get(value).get(end).op(over)
-        if (interval.runs !== undefined) code.get(interval.runs).op(0x71)
-        code.op(0x1b).set(end)
-      }
-      extend(low, interval.low, 0x53)
-      extend(high, interval.high, 0x55)
-    }
-    evaluator.because = packRefusal(Refusal.STORES)
-    code.get(high).get(low).op(0x7d).i64(MAXIMUM_STORED).op(0x55)
-    evaluator.refuseIf()
-    const at = this.plan.layout.stored
-    code.i32(at).get(low).op(0xa7).storeControl("i32")
-    // Nothing stored: a length of 0 meets no load.
-    code.i32(at + 4).get(high).get(low).op(0x7d).i64(0).get(high).get(low).op(0x55).op(0x1b).op(0xa7).storeControl(
-      "i32"
-    )
   }
 
   /** Writes an end of an interval to the frame; 0 where nothing of it is reached, and so nothing was tested. */
@@ -451,9 +422,6 @@ const COMBINE: Readonly<Record<string, readonly [number, number]>> = {
   or: [0x72, 0x84],
   xor: [0x73, 0x85]
 }
-
-/** Most bytes from the first to the last store for comparisons in 32 bits, with the bytes of a load added. */
-const MAXIMUM_STORED = 2 ** 32 - 64
 
 /** Trips assumed for an inner loop of unknown length, for the work estimate only. */
 const UNKNOWN_TRIP = 8

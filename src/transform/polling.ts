@@ -13,10 +13,10 @@
  * after
  *
  *     (loop $inner
- *       (global.set $steps (i32.sub (global.get $steps) (i32.const 1)))
- *       (if (i32.eqz (global.get $steps)) (then
+ *       (local.set $steps (i32.sub (local.get $steps) (i32.const 1)))
+ *       (if (i32.eqz (local.get $steps)) (then
  *         (if (i32.or (i32.atomic.load $control (…ABORT…)) (i32.eqz (…one poll less…))) (then (unreachable)))
- *         (global.set $steps (i32.const 65536))))
+ *         (local.set $steps (i32.const 65536))))
  *       body…)
  *
  * @since 0.1.0
@@ -32,42 +32,51 @@ const STEPS = 1 << 16
 const POLLS = 1 << 10
 
 /**
- * Emits the looks of one chunk module; three globals from `first` on belong to it.
+ * Emits the looks of one chunk module. What they count lies in locals where all of them stand in `run`, else in globals.
  *
  * @category transforms
  * @since 0.1.0
  */
 export class Polling {
-  /** Types of its globals: the ticket, steps and polls that are left. */
-  static readonly globals: ReadonlyArray<ValueType> = ["i32", "i32", "i32"]
+  readonly #inRun: boolean
   readonly #ticket: number
   readonly #steps: number
   readonly #polls: number
 
-  constructor(first: number) {
-    this.#ticket = first
-    this.#steps = first + 1
-    this.#polls = first + 2
+  constructor(inRun: boolean, own: (type: ValueType) => number) {
+    this.#inRun = inRun
+    this.#ticket = own("i32")
+    this.#steps = own("i32")
+    this.#polls = own("i32")
+  }
+
+  #get(code: Assembler, index: number): Assembler {
+    return this.#inRun ? code.get(index) : code.getGlobal(index)
+  }
+
+  #set(code: Assembler, index: number): Assembler {
+    return this.#inRun ? code.set(index) : code.setGlobal(index)
   }
 
   /** At the start of `run`, whose first parameter is the ticket. */
   enter(code: Assembler): void {
-    code.get(0).setGlobal(this.#ticket)
+    this.#set(code.get(0), this.#ticket)
   }
 
   /** At the start of a piece. */
   start(code: Assembler): void {
-    code.i32(STEPS).setGlobal(this.#steps).i32(POLLS).setGlobal(this.#polls)
+    this.#set(code.i32(STEPS), this.#steps)
+    this.#set(code.i32(POLLS), this.#polls)
   }
 
   /** At the head of an inner loop. */
   poll(code: Assembler): void {
-    code.getGlobal(this.#steps).i32(1).op(0x6b).setGlobal(this.#steps)
-    code.getGlobal(this.#steps).op(0x45).if()
-    code.getGlobal(this.#polls).i32(1).op(0x6b).setGlobal(this.#polls)
-    code.getGlobal(this.#ticket).atomic(0x10, CONTROL, Ticket.ABORT).getGlobal(this.#polls).op(0x45).op(0x72)
-    code.if().op(0x00).end()
-    code.i32(STEPS).setGlobal(this.#steps)
+    this.#set(this.#get(code, this.#steps).i32(1).op(0x6b), this.#steps)
+    this.#get(code, this.#steps).op(0x45).if()
+    this.#set(this.#get(code, this.#polls).i32(1).op(0x6b), this.#polls)
+    this.#get(code, this.#ticket).atomic(0x10, CONTROL, Ticket.ABORT)
+    this.#get(code, this.#polls).op(0x45).op(0x72).if().op(0x00).end()
+    this.#set(code.i32(STEPS), this.#steps)
     code.end()
   }
 }
