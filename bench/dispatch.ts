@@ -79,7 +79,7 @@ export const instrument: Instrument<DispatchSamples> = {
       if (engine.lanes.waitUntilReady(10_000) === 0) throw new Error(engine.lanes.report().reasons.join("; "))
       const native = new WebAssembly.Instance(new WebAssembly.Module(bytes)).exports
       const guest = new WebAssembly.Instance(new WebAssembly.Module((prepared.guest ?? bytes) as BufferSource))
-      const folio = engine.bind(guest, prepared, undefined).exports
+      const folio = engine.bind(guest, prepared).exports
       const { destination, origin } = room(native)
       room(folio)
       let calls = 0

@@ -84,8 +84,7 @@ export const measureKernel = async (
   const engine = new NodeEngine({ workers: 2 })
   const binding = engine.bind(
     new WebAssembly.Instance(new WebAssembly.Module((prepared.guest ?? bytes) as BufferSource)),
-    prepared,
-    undefined
+    prepared
   )
   const memories = [native.memory as WebAssembly.Memory, binding.exports.memory as WebAssembly.Memory]
   const base = (native.__heap_base as WebAssembly.Global).value as number

@@ -16,9 +16,9 @@ import { NodeThread } from "./NodeThread.ts"
  * @since 0.1.0
  */
 export const make: Effect.Effect<SchedulingShape, never, NodeThread> = Effect.map(NodeThread, (engine) => ({
-  bind: (instance, prepared, imports) =>
+  bind: (instance, prepared) =>
     Effect.acquireRelease(
-      Effect.sync(() => engine.bind(instance, prepared, imports)),
+      Effect.sync(() => engine.bind(instance, prepared)),
       (binding) => Effect.sync(() => binding.close())
     ).pipe(
       Effect.map(({ exports, memory, report }): Bound => ({

@@ -16,7 +16,7 @@ import { type Bundle, bundleIdentity, decodeBundle } from "./bundle.ts"
 import type { EngineReport, InstanceReport } from "./engine.ts"
 import { compiledGuard } from "./guards.ts"
 import { visibleExports } from "./marker.ts"
-import { engineExports, original } from "./original.ts"
+import { clock, engineExports, original } from "./original.ts"
 
 /** Instances that are remembered for the report. */
 const maximumInstances = 1024
@@ -28,18 +28,22 @@ const maximumInstances = 1024
  * @since 0.1.0
  */
 export interface BinderEngine {
-  bind(instance: WebAssembly.Instance, prepared: Prepared, importObject: unknown): unknown
+  bind(instance: WebAssembly.Instance, prepared: Prepared, trusted?: boolean): unknown
   report(): EngineReport
 }
 
 /**
- * Who counts the instances of a module.
+ * The instances of a module, as they are counted.
  *
  * @category models
  * @since 0.1.0
  */
 export interface InstanceCounter {
-  instances: number
+  count: number
+  /** When the first one was bound, on the clock of busy time (ms). */
+  boundAt: number | undefined
+  /** Whether lanes have paid in earlier runs. */
+  trusted: boolean
 }
 
 /**
@@ -145,7 +149,8 @@ export class Binder {
     const bindable = this.#bindable.get(identity)
     const bundle = bindable === undefined ? undefined : this.#bundleOf(bindable)
     if (bindable === undefined || bundle === undefined) return visible
-    bindable.module.instances++
+    bindable.module.count++
+    bindable.module.boundAt ??= clock.busy()
     if (this.#engine !== undefined) this.#give(this.#engine, instance, bundle, bindable.module)
     else {
       // Of itself this must not keep an instance that the program has let go.
@@ -180,6 +185,6 @@ export class Binder {
     const { chunks, guard, plan } = bundle
     if (this.#given.length < maximumInstances) this.#given.push(module)
     // Of the patched module nothing is needed any more, of the imports nothing at all: memory is a hidden export.
-    engine.bind(instance, { plan, guest: new Uint8Array(0), guard, chunks }, undefined)
+    engine.bind(instance, { plan, guest: new Uint8Array(0), guard, chunks }, module.trusted)
   }
 }

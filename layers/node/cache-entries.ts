@@ -6,9 +6,10 @@
 import * as Fs from "node:fs"
 import * as Path from "node:path"
 import { decodeBundle } from "./bundle.ts"
-import { entriesIn } from "./cache.ts"
+import { entriesIn, historiesIn } from "./cache.ts"
 import { hexadecimal } from "./checksum.ts"
 import { entryFacts } from "./entry.ts"
+import { Histories } from "./history.ts"
 import { original } from "./original.ts"
 import type { PreparationSummary } from "./preparation.ts"
 
@@ -44,6 +45,8 @@ export interface StoredEntry {
   readonly rung: string | undefined
   /** Whether this build and this V8 can use it. */
   readonly usable: boolean
+  /** Moment (ms since 1970) until which its module is left as it is, because its loops gained nothing; 0: it is not. */
+  readonly pausedUntil: number
   /** `undefined` where it is damaged. */
   readonly content: EntryContent | undefined
   /** What is wrong with it; `undefined`: nothing. */
@@ -76,12 +79,13 @@ const contentOf = (bytes: Uint8Array, build: string | undefined): EntryContent =
   }
 }
 
-const readEntry = (file: string, presentBuild: string): StoredEntry | undefined => {
+const readEntry = (file: string, presentBuild: string, histories: Histories): StoredEntry | undefined => {
   const statistics = Fs.statSync(file, { throwIfNoEntry: false })
   if (statistics === undefined || !statistics.isFile()) return undefined
   const [, build, v8, rung] = nameOf.exec(Path.basename(file)) ?? []
   const usable = build === presentBuild && v8 === process.versions.v8
-  const known = { file, bytes: statistics.size, used: statistics.mtimeMs, build, v8, rung, usable }
+  const pausedUntil = histories.read(Path.basename(file))?.until ?? 0
+  const known = { file, bytes: statistics.size, used: statistics.mtimeMs, build, v8, rung, usable, pausedUntil }
   try {
     return { ...known, content: contentOf(Fs.readFileSync(file), build), damage: undefined }
   } catch (error) {
@@ -102,18 +106,23 @@ const readEntry = (file: string, presentBuild: string): StoredEntry | undefined 
 export const readEntries = (directory: string, build: string): ReadonlyArray<StoredEntry> => {
   const folder = entriesIn(directory)
   if (!Fs.existsSync(folder)) return []
+  const histories = new Histories(historiesIn(directory))
   return Fs.readdirSync(folder)
     .filter((name) => !name.startsWith("."))
-    .flatMap((name) => readEntry(Path.join(folder, name), build) ?? [])
+    .flatMap((name) => readEntry(Path.join(folder, name), build, histories) ?? [])
     .sort((left, right) => right.used - left.used)
 }
 
 /**
- * Removes entries. Throws what the file system throws.
+ * Removes entries, and what was learnt of their modules. Throws what the file system throws.
  *
  * @category writing
  * @since 0.1.0
  */
 export const removeEntries = (entries: ReadonlyArray<StoredEntry>): void => {
-  for (const { file } of entries) Fs.rmSync(file, { force: true })
+  for (const { file } of entries) {
+    Fs.rmSync(file, { force: true })
+    // `v1` and `history` lie side by side.
+    Fs.rmSync(Path.join(historiesIn(Path.dirname(Path.dirname(file))), Path.basename(file)), { force: true })
+  }
 }

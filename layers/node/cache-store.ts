@@ -32,6 +32,7 @@ export interface StoreLimits {
  */
 export const storeEntry = (
   directory: string,
+  histories: string,
   file: string,
   entry: Uint8Array,
   limits: StoreLimits
@@ -46,6 +47,7 @@ export const storeEntry = (
     throw error
   }
   pruneEntries(directory, limits)
+  if (Fs.existsSync(histories)) pruneEntries(histories, limits)
 }
 
 /**

@@ -89,6 +89,14 @@ export const cacheDirectory = (
 export const entriesIn = (directory: string): string => Path.join(directory, "v1")
 
 /**
+ * Where a cache keeps what was learnt (`history.ts`).
+ *
+ * @category locations
+ * @since 0.1.0
+ */
+export const historiesIn = (directory: string): string => Path.join(directory, "history")
+
+/**
  * Length and samples of a module, summed: sixteen hexadecimal digits. All of a module that is not large.
  *
  * @category identity
@@ -116,12 +124,14 @@ const samplesOf = function*(bytes: Uint8Array): Generator<Uint8Array> {
  */
 export class PatchCache {
   readonly #directory: string
+  readonly #histories: string
   readonly #suffix: string
   readonly #limits: Store.StoreLimits
   #reason: string | undefined
 
   constructor(directory: string, { build, maximumBytes, maximumEntries, rung }: CacheOptions) {
     this.#directory = entriesIn(directory)
+    this.#histories = historiesIn(directory)
     this.#suffix = [build, process.versions.v8, rung].map((part) => part.replace(/[^\w.+-]/g, "_")).join("-")
     this.#limits = { bytes: maximumBytes ?? CACHE_LIMITS.bytes, entries: maximumEntries ?? CACHE_LIMITS.entries }
   }
@@ -131,9 +141,14 @@ export class PatchCache {
     return this.#reason
   }
 
+  /** Name of the entry of a module with this fingerprint. */
+  nameOf(print: string): string {
+    return `${print}-${this.#suffix}`
+  }
+
   /** The file of a module. */
   fileOf(bytes: Uint8Array): string {
-    return Path.join(this.#directory, `${fingerprint(bytes)}-${this.#suffix}`)
+    return Path.join(this.#directory, this.nameOf(fingerprint(bytes)))
   }
 
   /** What is known of a module. */
@@ -160,7 +175,7 @@ export class PatchCache {
   /** Keeps what is known of a module; false where the directory refuses. */
   store(bytes: Uint8Array, entry: Uint8Array): boolean {
     const { storeEntry } = requireModule<typeof Store>("./cache-store")
-    return this.#attempt(() => storeEntry(this.#directory, this.fileOf(bytes), entry, this.#limits))
+    return this.#attempt(() => storeEntry(this.#directory, this.#histories, this.fileOf(bytes), entry, this.#limits))
   }
 
   /** The modification time tells when an entry was used last. */

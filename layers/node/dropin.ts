@@ -16,14 +16,16 @@
  * @since 0.1.0
  */
 import type { prepare as Prepare } from "../../src/plan/prepare.ts"
-import { Binder, type BinderEngine } from "./binder.ts"
+import { Binder, type BinderEngine, type InstanceCounter } from "./binder.ts"
 import { buildIdentity } from "./build-identity.ts"
 import { bundleIdentity } from "./bundle.ts"
 import type * as CacheStore from "./cache-store.ts"
-import { cacheDirectory, entriesIn, fingerprint, PatchCache } from "./cache.ts"
+import { cacheDirectory, entriesIn, fingerprint, historiesIn, PatchCache } from "./cache.ts"
 import { makeDecisions, type Substitution } from "./decisions.ts"
 import { type CacheEntry, decodeEntry } from "./entry.ts"
+import { Histories, type History, learn, paysOf } from "./history.ts"
 import type { Decisions } from "./intercept.ts"
+import { clock } from "./original.ts"
 import type * as Queue from "./preparation-queue.ts"
 import type * as Preparing from "./preparation.ts"
 import type * as Report from "./report.ts"
@@ -63,10 +65,12 @@ interface Known {
   entry: { deref(): Uint8Array | undefined } | undefined
   /** Facts for the report, as JSON. */
   summary: string | undefined
+  readonly instances: InstanceCounter
+  history: History | undefined
 }
 
 type ModuleRecord = {
-  -readonly [Key in Exclude<keyof Report.ModuleReport, "summary" | "execution">]: Report.ModuleReport[Key]
+  -readonly [Key in Exclude<keyof Report.ModuleReport, "summary" | "instances" | "execution">]: Report.ModuleReport[Key]
 }
 
 const newModule = (bytes: number | undefined, from: string | undefined): Known => ({
@@ -77,11 +81,12 @@ const newModule = (bytes: number | undefined, from: string | undefined): Known =
     state: "unprepared",
     reason: undefined,
     cacheHit: false,
-    compilations: 0,
-    instances: 0
+    compilations: 0
   },
   entry: undefined,
-  summary: undefined
+  summary: undefined,
+  instances: { count: 0, boundAt: undefined, trusted: false },
+  history: undefined
 })
 
 /**
@@ -95,6 +100,7 @@ export class DropIn implements Substitution {
   readonly #build = buildIdentity()
   readonly #directory: string | undefined
   readonly #cache: PatchCache | undefined
+  readonly #histories: Histories | undefined
   readonly #modules = new Map<string, Known>()
   readonly #binder: Binder
   #prepare: typeof Prepare | undefined
@@ -109,6 +115,10 @@ export class DropIn implements Substitution {
     this.#cache = this.#directory === undefined
       ? undefined
       : new PatchCache(this.#directory, { build: this.#build, rung: options.rung })
+    if (this.#directory !== undefined && options.settings.learn) {
+      this.#histories = new Histories(historiesIn(this.#directory))
+      process.on("exit", () => this.#learn())
+    }
   }
 
   substitute(bytes: Uint8Array, from: string | undefined): Uint8Array | undefined {
@@ -123,6 +133,7 @@ export class DropIn implements Substitution {
       // Of all that is known only the report's readers need it.
       if (this.#options.settings.report !== undefined) known.record.sha256 = sha256(bytes)
       this.#modules.set(print, known)
+      this.#recall(known, print)
     }
     known.record.compilations++
     if (known.record.state === "native") return undefined
@@ -151,26 +162,55 @@ export class DropIn implements Substitution {
     const known = newModule(undefined, undefined)
     known.record.state = "patched"
     this.#modules.set(`clone ${identity}`, known)
-    this.#binder.add(identity, clone, known.record)
+    this.#binder.add(identity, clone, known.instances)
   }
 
   bind(instance: WebAssembly.Instance, identity: bigint): WebAssembly.Exports {
     return this.#binder.bind(instance, identity)
   }
 
+  /** What earlier runs say of a module. */
+  #recall(known: Known, print: string): void {
+    const history = this.#cache && this.#histories?.read(this.#cache.nameOf(print))
+    if (history === undefined) return
+    known.history = history
+    known.instances.trusted = history.pays === true
+    if (history.pays !== false || Date.now() >= history.until) return
+    known.summary = history.summary
+    known.record.state = "native"
+    known.record.reason = "its loops gained nothing in earlier runs; it is tried again " +
+      `after ${new Date(history.until).toISOString()} (FOLIO_LEARN=0: at once)`
+  }
+
+  /** Keeps what this run says of its modules. */
+  #learn(): void {
+    const engine = this.#binder.report()
+    const now = clock.busy()
+    for (const [print, known] of this.#modules) {
+      const { history, summary } = known
+      const { boundAt } = known.instances
+      if (boundAt === undefined || this.#cache === undefined) continue
+      const instances = engine.instancesOf(known.instances)
+      const gainedMs = instances.flatMap(({ loops }) => loops).reduce((sum, loop) => sum + loop.gainedMs, 0)
+      const observed = { busyMs: now - boundAt, gainedMs, pays: paysOf(instances), summary }
+      const learnt = learn(history, observed, Date.now())
+      this.#histories?.write(this.#cache.nameOf(print), learnt)
+    }
+  }
+
   report(): Report.DropInFacts {
     const { addUp, idleReason } = requireModule<typeof Report>("./report")
     const engine = this.#binder.report()
-    const modules = [...this.#modules.values()].map(({ record, summary }): Report.ModuleReport => {
-      const instances = engine.instancesOf(record)
+    const modules = [...this.#modules.values()].map(({ instances: counter, record, summary }): Report.ModuleReport => {
+      const instances = engine.instancesOf(counter)
       const execution = addUp(instances)
       const found = summary === undefined ? undefined : JSON.parse(summary) as Preparing.PreparationSummary
       const reason = record.state === "patched"
-        ? idleReason(record.instances, execution, instances)
+        ? idleReason(counter.count, execution, instances)
         : record.state === "native"
-        ? found?.refusal ?? "no loop of it can run on several threads"
+        ? record.reason ?? found?.refusal ?? "no loop of it can run on several threads"
         : record.reason
-      return { ...record, summary: found, reason, execution }
+      return { ...record, summary: found, instances: counter.count, reason, execution }
     })
     return {
       build: this.#build,
@@ -195,7 +235,7 @@ export class DropIn implements Substitution {
     if (identity === undefined) return undefined
     record.state = "patched"
     record.reason = undefined
-    this.#binder.add(identity, bundle, record)
+    this.#binder.add(identity, bundle, known.instances)
     return patched.module
   }
 

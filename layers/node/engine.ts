@@ -95,7 +95,8 @@ const nothing: AttachmentReport = {
   rung: undefined,
   unmapped: undefined,
   reason: undefined,
-  loops: []
+  loops: [],
+  pays: undefined
 }
 
 // Reports must not keep an instance alive: they are made where none is in reach.
@@ -108,6 +109,7 @@ const MAXIMUM_INSTANCES = 256
 /** Clock, compiler and timer of a thread. @category models @since 0.1.0 */
 export const nodeHost: DispatcherHost = {
   now: () => clock.now(),
+  busy: () => clock.busy(),
   compile: (bytes, hot) => hot ? compileOptimised(bytes) : compiledGuard(bytes),
   instantiate: (module, imports) => new original.Instance(module, imports),
   later: (milliseconds, run) => void clock.setTimeout(run, milliseconds).unref()
@@ -138,14 +140,17 @@ export class NodeEngine {
 
   /**
    * Connects the planned loops of a patched instance. Never throws: an instance that cannot be connected runs natively
-   * and its report says why. The import object is not looked at; the guest's memory is a hidden export.
+   * and its report says why. The guest's memory is a hidden export.
+   *
+   * @param trusted whether lanes have paid for this module in earlier runs, so that it need not be tried at once
    */
-  bind(instance: WebAssembly.Instance, prepared: Prepared, _importObject: unknown): Binding {
+  bind(instance: WebAssembly.Instance, prepared: Prepared, trusted = false): Binding {
     const all = engineExports(instance)
     const memory = all[memoryName] as WebAssembly.Memory | undefined
     const exports = visibleExports(all)
     const connected = this.#connect(all, prepared, memory)
     const report = typeof connected === "string" ? nativeReport(connected) : countedReport(connected.counts)
+    if (trusted && typeof connected !== "string") connected.trial.trust(clock.busy())
     if (this.#bindings.length < MAXIMUM_INSTANCES) this.#bindings.push(report)
     return { exports, memory, report, close: () => typeof connected === "string" ? undefined : connected.close() }
   }

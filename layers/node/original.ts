@@ -17,10 +17,17 @@
  */
 export const originalsMark = Symbol.for("folio-wasm/originals")
 
+import type { Performance } from "node:perf_hooks"
+
 // There is none with `--jitless`; this file is loaded all the same, and nothing of it is used then.
 const engine: Partial<typeof WebAssembly> = globalThis.WebAssembly ?? {}
 const { compile, compileStreaming, instantiate, instantiateStreaming, Instance, Module, validate } =
   engine as typeof WebAssembly
+
+// The host's own type of it: that of a page has no such function.
+const { performance: timing } = globalThis as unknown as { readonly performance: Performance }
+const now = timing.now.bind(timing)
+const utilization = timing.eventLoopUtilization.bind(timing)
 
 const ownOriginals = () => ({
   functions: {
@@ -35,7 +42,11 @@ const ownOriginals = () => ({
     customSections: Module?.customSections
   } as const,
   exportsGetter: Instance && Object.getOwnPropertyDescriptor(Instance.prototype, "exports")?.get,
-  clock: { now: performance.now.bind(performance), setTimeout } as const
+  clock: {
+    now,
+    busy: () => now() - utilization().idle,
+    setTimeout
+  } as const
 })
 
 /**
@@ -64,7 +75,7 @@ export const originals: ReturnType<typeof ownOriginals> = Reflect.get(Module ?? 
 export const original = originals.functions
 
 /**
- * The host's clock (milliseconds, never goes back) and timer, whatever a test has put in their place: with a clock that
+ * The host's clock (milliseconds, never goes back; `busy` stands still while the thread waits for events) and timer, whatever a test has put in their place: with a clock that
  * stands still a wait would never end.
  *
  * @category originals

@@ -7,6 +7,7 @@ import * as Fs from "node:fs"
 import { isMainThread, threadId } from "node:worker_threads"
 import type { LoopReport } from "../../src/lane/counts.ts"
 import type { EngineReport, InstanceReport } from "./engine.ts"
+import { paysOf } from "./history.ts"
 import type { PreparationSummary } from "./preparation.ts"
 import { reportOnSignals } from "./report-signals.ts"
 import { reportText } from "./report-text.ts"
@@ -62,6 +63,8 @@ export interface ModuleExecution {
   readonly dispatches: number
   readonly iterations: number
   readonly aborts: number
+  /** Whether lanes paid for the program, as far as it was judged. */
+  readonly pays: boolean | undefined
   /** Executions of planned loops that stayed native, by reason. */
   readonly declined: Readonly<Record<string, number>>
   /** Planned loops that were reached, by the number of their plan. */
@@ -153,6 +156,7 @@ export const addUp = (instances: ReadonlyArray<InstanceReport>): ModuleExecution
     dispatches: sum(({ dispatches }) => dispatches),
     iterations: sum(({ iterations }) => iterations),
     aborts: sum(({ aborts }) => aborts),
+    pays: paysOf(instances),
     declined,
     loops: [...loops.values()].sort((left, right) => left.plan - right.plan)
   }
@@ -164,6 +168,8 @@ const declinedBecause: Readonly<Record<string, string>> = {
   cold: "too little work to wake sleeping lanes for",
   evidence: "not enough work seen yet",
   suspended: "it did not gain before",
+  resting: "lanes did not pay for the program",
+  trial: "the program was timed without lanes",
   starting: "lanes were still starting",
   memory: "the memory could not be mapped, or too little work was seen to pay for it",
   load: "a lane refused the loop",

@@ -9,6 +9,7 @@
  * | `FOLIO_PREPARE_BUDGET_MS` | milliseconds that the analysis of one module may take: 1 to 3,600,000 | 60,000 |
  * | `FOLIO_PREPARE_BUDGET_MIB` | MiB that it may hold: 64 to 65,536 | 1,536 |
  * | `FOLIO_CACHE` | a directory, or `off` | `$XDG_CACHE_HOME/folio`, or `~/.cache/folio` |
+ * | `FOLIO_LEARN` | `0`: earlier runs have no say in what is patched | `1` |
  * | `FOLIO_OFF` | `1`: the program runs as if Folio were not there | `0` |
  *
  * An empty value counts as unset. A value that is none of these never stops the program: it is named on stderr and
@@ -47,6 +48,8 @@ export interface Settings {
   readonly budget: PreparationBudget
   /** A directory, `off`, or `undefined` for the usual place. */
   readonly cache: string | undefined
+  /** Whether earlier runs have a say in what is patched. */
+  readonly learn: boolean
 }
 
 /**
@@ -108,10 +111,12 @@ export const readSettings = (environment: Readonly<Record<string, string | undef
     return undefined
   }
 
-  const offText = value("FOLIO_OFF")
-  const off = offText === undefined
-    ? false
-    : switches.get(offText) ?? refuse("FOLIO_OFF", offText, "0, 1, false, true")
+  const flag = (name: string): boolean | undefined => {
+    const text = value(name)
+    return text === undefined ? undefined : switches.get(text) ?? refuse(name, text, "0, 1, false, true")
+  }
+  const off = flag("FOLIO_OFF")
+  const learn = flag("FOLIO_LEARN")
 
   const prepareText = value("FOLIO_PREPARE")
   const prepare = prepareText === undefined
@@ -142,7 +147,8 @@ export const readSettings = (environment: Readonly<Record<string, string | undef
         budgetMs: budgetMs ?? DEFAULT_BUDGET.budgetMs,
         budgetBytes: budgetMib === undefined ? DEFAULT_BUDGET.budgetBytes : budgetMib * MIB
       },
-      cache: value("FOLIO_CACHE")
+      cache: value("FOLIO_CACHE"),
+      learn: learn ?? true
     },
     problems
   }

@@ -55,8 +55,16 @@ const ago = (used: number): string => {
   return `${Math.floor(seconds / length)} ${unit}`
 }
 
-const stateOf = ({ content, usable }: StoredEntry): string =>
-  content === undefined ? "damaged" : usable ? content.patched ? "patched" : "native" : "other build"
+const stateOf = ({ content, pausedUntil, usable }: StoredEntry): string =>
+  content === undefined
+    ? "damaged"
+    : !usable
+    ? "other build"
+    : !content.patched
+    ? "native"
+    : pausedUntil > Date.now()
+    ? "paused"
+    : "patched"
 
 const heads: Row = ["module", "size", "state", "planned", "kept", "used", "build"].map((text) => ({ text }))
 
@@ -77,7 +85,7 @@ const entryRow = (entry: StoredEntry): Row => {
   ]
 }
 
-const entryDocument = ({ build, bytes, content, damage, file, rung, usable, used, v8 }: StoredEntry) => ({
+const entryDocument = ({ build, bytes, content, damage, file, pausedUntil, rung, usable, used, v8 }: StoredEntry) => ({
   file,
   bytes,
   used: new Date(used).toISOString(),
@@ -85,6 +93,7 @@ const entryDocument = ({ build, bytes, content, damage, file, rung, usable, used
   v8,
   rung,
   usable,
+  pausedUntil: pausedUntil > 0 ? new Date(pausedUntil).toISOString() : undefined,
   damage,
   ...content
 })
@@ -113,7 +122,8 @@ const list = Command.make("list", { cache: cacheOption, json }, ({ cache, json }
     Command.withDescription(help(
       "List the entries, those used last first: module, size, planned loops, when it was used, which build made it.",
       [["folio cache list", "a line for each"], ["folio cache list --json | jq .bytes", "for programs"]],
-      "The hash of a module is the one that folio prepare prints with --json. Exit codes: 0 ok, 1 it cannot be read, 3 " +
+      "The number of a module is the one that folio prepare prints with --json. A module that is paused gained nothing in " +
+        "earlier runs and is left as it is for a while. Exit codes: 0 ok, 1 it cannot be read, 3 " +
         "there is no cache."
     ))
   )
@@ -134,7 +144,7 @@ const verify = Command.make("verify", { cache: cacheOption, json }, ({ cache, js
     }
   }).pipe(Effect.tapError((error) => printFailure(error, json)))).pipe(
     Command.withDescription(help(
-      "Read every entry: its hash, its patch and its bundle, and let the engine judge the modules in it.",
+      "Read every entry: its sum and its bundle, and let the engine judge the modules in it.",
       [["folio cache verify", "a line for each that is damaged"]],
       "A program that meets a damaged entry runs natively and removes it. Exit codes: 0 all are whole, 1 some are not, 3 " +
         "there is no cache."
@@ -162,7 +172,7 @@ const clear = Command.make(
     }).pipe(Effect.tapError((error) => printFailure(error, json)))
 ).pipe(
   Command.withDescription(help(
-    "Remove entries. Programs that run are not disturbed; the next start analyses its modules again.",
+    "Remove entries and what was learnt of their modules. Programs that run are not disturbed; the next start analyses its modules again.",
     [["folio cache clear", "all"], ["folio cache clear --unusable", "what this build cannot use"]],
     "Exit codes: 0 ok, 1 they cannot be removed, 3 there is no cache."
   ))

@@ -11,6 +11,7 @@ import type { Dispatcher, DispatcherHost } from "./dispatcher.ts"
 import type { MappedMemory } from "./lanes.ts"
 import type { Policy } from "./monitor.ts"
 import { ProfitMonitor } from "./monitor.ts"
+import { ProgramTrial } from "./trial.ts"
 
 /**
  * State of one planned loop of an instance.
@@ -61,6 +62,9 @@ export class Attachment {
   readonly #host: DispatcherHost
   readonly #states: Array<LoopState>
   readonly counts: InstanceCounts
+  /** Whether all of this pays. */
+  readonly trial = new ProgramTrial()
+  #restsUntil = 0
   #closed = false
 
   /** `exports` are those of a patched instance, hidden ones included; `memory` is its memory 0. */
@@ -108,6 +112,23 @@ export class Attachment {
     }
   }
 
+  /** Whether the next execution of a loop may be handed out as far as the program's own pace tells. */
+  admits(state: LoopState, units: number, now: number): boolean {
+    const { trial } = this
+    if (this.#restsUntil > now) return false
+    if (this.#restsUntil > 0) {
+      this.#restsUntil = 0
+      trial.resume()
+    }
+    const admitted = trial.admits(state.loop.index, units, this.#host.busy())
+    this.counts.pays = trial.pays
+    if (trial.state === "resting") {
+      this.#restsUntil = now + trial.restMs
+      this.#dispatcher.hold(this.#states, this.#restsUntil)
+    }
+    return admitted
+  }
+
   /** The guest's memory as it is now. */
   bytes(): Uint8Array {
     return new Uint8Array(this.#memory.buffer)
@@ -149,6 +170,7 @@ export class Attachment {
     state.counts.declined = { ...declined, [why]: (declined[why] ?? 0) + 1 }
     this.counts.reason = why
     if (why === "compile") state.threshold.value = NEVER
+    else if (why === "resting") this.#dispatcher.hold([state], this.#restsUntil)
     else if (why === "no-lanes" || why === "suspended") this.hold(state)
     else if (why === "small" && ++state.impatience >= PATIENCE) {
       state.impatience = 0
@@ -164,7 +186,7 @@ export class Attachment {
 
   /** Closes the guest's test until the loop's suspension is over. */
   hold(state: LoopState): void {
-    this.#dispatcher.hold(state, Math.max(state.monitor.suspendedUntil, this.#host.now() + LEAST_HOLD_MS))
+    this.#dispatcher.hold([state], Math.max(state.monitor.suspendedUntil, this.#host.now() + LEAST_HOLD_MS))
   }
 
   /** Notes how many participants worked on a dispatch. */

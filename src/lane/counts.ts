@@ -27,6 +27,8 @@ export interface LoopReport {
   readonly refused: string | undefined
   /** Nanoseconds of a unit of work on one thread, as measured. */
   readonly nsPerUnit: number | undefined
+  /** Milliseconds that the loop took less than one thread alone would have, by its own timings; below 0: more. */
+  readonly gainedMs: number
 }
 
 /**
@@ -47,6 +49,8 @@ export interface AttachmentReport {
   /** The newest reason why an execution stayed native. */
   readonly reason: string | undefined
   readonly loops: ReadonlyArray<LoopReport>
+  /** Whether lanes pay for the program, as far as it was judged. */
+  readonly pays: boolean | undefined
 }
 
 /**
@@ -61,6 +65,7 @@ export class InstanceCounts {
   rung: Rung | undefined
   unmapped: string | undefined
   reason: string | undefined
+  pays: boolean | undefined
   readonly #refusals: (plan: number) => number
 
   /** `refusals` reads the word that a plan's guard has left, 0 where it is not known. */
@@ -76,13 +81,14 @@ export class InstanceCounts {
       aborts: 0,
       declined: {},
       refused: undefined,
-      nsPerUnit: undefined
+      nsPerUnit: undefined,
+      gainedMs: 0
     }))
   }
 
   /** Counts so far. */
   report(): AttachmentReport {
-    const { lanesUsed, loops, reason, rung, unmapped } = this
+    const { lanesUsed, loops, pays, reason, rung, unmapped } = this
     const sum = (pick: (loop: LoopReport) => number): number => loops.reduce((n, loop) => n + pick(loop), 0)
     return {
       dispatches: sum((loop) => loop.dispatches),
@@ -92,6 +98,7 @@ export class InstanceCounts {
       rung,
       unmapped,
       reason,
+      pays,
       loops: loops.map((loop) => ({
         ...loop,
         declined: { ...loop.declined },

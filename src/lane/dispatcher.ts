@@ -26,6 +26,7 @@ import {
 import { NEVER } from "../plan/hidden.ts"
 import type { PlannedLoop } from "../plan/types.ts"
 import type { Attachment, LoopState } from "./attachment.ts"
+import { HeldLoops } from "./held.ts"
 import type { LaneGroup, MappedMemory } from "./lanes.ts"
 import type { Policy } from "./monitor.ts"
 import { stackProbe } from "./room.ts"
@@ -41,6 +42,8 @@ import { pagesAround } from "./windows.ts"
 export interface DispatcherHost {
   /** Milliseconds of a clock that never goes back. */
   readonly now: () => number
+  /** Milliseconds in which the thread was busy: a clock that stands still while it waits for events. */
+  readonly busy: () => number
   /** Compiles with the engine's own constructor; `hot` code should be optimised at once where the host can. */
   readonly compile: (bytes: Uint8Array, hot: boolean) => WebAssembly.Module
   /** Instantiates with the engine's own constructor. */
@@ -143,7 +146,7 @@ export class Dispatcher {
   readonly #kept = new WholeCopy()
   /** Tickets of the dispatch under way. */
   #issued: Array<Issued> = []
-  readonly #held = new Map<LoopState, number>()
+  readonly #held: HeldLoops
   /** Instances attached so far. */
   attachments = 0
   #nextTicket = 1
@@ -158,6 +161,7 @@ export class Dispatcher {
     this.lanes = lanes
     this.policy = policy
     this.host = host
+    this.#held = new HeldLoops(host)
     this.#partition = partition
     this.#words = new Int32Array(lanes.control.buffer)
     this.#frame = new DataView(lanes.control.buffer)
@@ -179,7 +183,7 @@ export class Dispatcher {
     const { monitor } = state
     const forced = this.policy.minimumWorkNs === 0
     const start = this.host.now()
-    if (this.#held.size > 0) this.#resume(start)
+    this.#held.resume(start)
     const width = lanes.count + 1
     const work = iterations * units
     if (this.#broken || width < 2) return attachment.decline(state, "no-lanes", iterations)
@@ -195,6 +199,9 @@ export class Dispatcher {
     const early = ready === 0
     if (early && (this.#partition === "fixed" || monitor.expect(work) < LATE_JOIN_NS)) {
       return attachment.decline(state, "starting", iterations)
+    }
+    if (!forced && !monitor.isSmall(work) && !attachment.admits(state, work, start)) {
+      return attachment.decline(state, attachment.trial.state === "resting" ? "resting" : "trial", iterations)
     }
     const declined = monitor.decline(work, early ? width : ready + 1, lanes.hot() > 0, start)
     if (declined !== undefined) return attachment.decline(state, declined, iterations)
@@ -234,6 +241,9 @@ export class Dispatcher {
       participants: worked,
       aborted: !done
     })
+    const gained = (done ? monitor.expect(work) / 1e6 : 0) - (end - start)
+    state.counts.gainedMs += gained
+    attachment.trial.gained(loop.index, gained)
     if (!done) {
       // A direct chunk cannot end early; when it does, as when a lane is lost, nothing about memory is sure any more.
       if (!abortable || this.#lost) throw this.#lose(loop)
@@ -254,29 +264,15 @@ export class Dispatcher {
     return iterations
   }
 
-  /** Keeps a loop native until a moment; other loops that come by after it end the wait, as does the host's timer. */
-  hold(state: LoopState, until: number): void {
-    state.threshold.value = NEVER
-    if (this.#broken || this.lanes.count === 0) return
-    this.#held.set(state, until)
-    // A timer may fire a little early by this clock; a later hold of the same loop has a timer of its own.
-    this.host.later(Math.max(1, until - this.host.now()), () => {
-      if (this.#held.get(state) === until) this.#release(state)
-    })
+  /** Keeps loops native until a moment. */
+  hold(states: ReadonlyArray<LoopState>, until: number): void {
+    if (this.#broken || this.lanes.count === 0) { for (const state of states) state.threshold.value = NEVER }
+    else this.#held.hold(states, until)
   }
 
   /** Forgets loops of a closed instance. */
   forget(states: ReadonlyArray<LoopState>): void {
-    for (const state of states) this.#held.delete(state)
-  }
-
-  #resume(now: number): void {
-    for (const [state, until] of this.#held) if (now >= until) this.#release(state)
-  }
-
-  #release(state: LoopState): void {
-    this.#held.delete(state)
-    state.threshold.value = state.resumeAt
+    this.#held.forget(states)
   }
 
   /**

@@ -27,7 +27,7 @@ export class OnLanes implements Twin {
     const module = new WebAssembly.Module(prepared.guest as BufferSource)
     let instance: WebAssembly.Instance | undefined
     this.guest = new Guest(module, undefined, (own) => instance = own)
-    this.binding = engine.bind(instance!, prepared, {})
+    this.binding = engine.bind(instance!, prepared)
   }
 
   /** Whoever is free takes the next piece: there is nothing to choose. */

@@ -213,6 +213,7 @@ export const impatientHost = (): DispatcherHost => {
   const compiled = new WeakMap<Uint8Array, WebAssembly.Module>()
   return {
     now: () => now += 1e6,
+    busy: () => 0,
     compile: (bytes) => {
       let module = compiled.get(bytes)
       if (module === undefined) compiled.set(bytes, module = new WebAssembly.Module(bytes as BufferSource))

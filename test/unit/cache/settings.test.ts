@@ -11,7 +11,8 @@ const plain: Settings = {
   report: undefined,
   prepare: "background",
   budget,
-  cache: undefined
+  cache: undefined,
+  learn: true
 }
 
 const accepted: ReadonlyArray<readonly [Record<string, string>, Partial<Settings>]> = [
