@@ -8,9 +8,15 @@ import type { InstantiateError } from "../../services/Baking.ts"
 import { type HostException, LinkFailed, type Trap } from "../../services/Errors.ts"
 import { thrown } from "./session.ts"
 
-const failure = (source: string, cause: unknown): InstantiateError => {
+/**
+ * Why there is no instance, from what was thrown while it was made.
+ *
+ * @category conversions
+ * @since 0.1.0
+ */
+export const instantiateFailure = (source: string, cause: unknown): InstantiateError => {
   const message = cause instanceof Error ? cause.message : String(cause)
-  const detail = message.replace(/^WebAssembly\.instantiate\(\): /, "")
+  const detail = message.replace(/^WebAssembly\.(?:instantiate|Instance)\(\): /, "")
   return cause instanceof WebAssembly.LinkError || (cause instanceof TypeError && detail !== message)
     ? new LinkFailed({ source, reason: "incompatible", imports: [], detail, cause })
     : thrown(source, "(start)", cause) as Trap | HostException
@@ -29,5 +35,5 @@ export const instantiate = (
 ): Effect.Effect<WebAssembly.Instance, InstantiateError> =>
   Effect.tryPromise({
     try: () => WebAssembly.instantiate(module, imports),
-    catch: (cause) => failure(source, cause)
+    catch: (cause) => instantiateFailure(source, cause)
   })

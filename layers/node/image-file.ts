@@ -40,7 +40,13 @@ export interface OpenedFile {
   readonly reason: string | undefined
 }
 
-const readAt = (fd: number, bytes: number, position: number): Uint8Array<ArrayBuffer> => {
+/**
+ * Bytes of a file; fewer where it ends before.
+ *
+ * @category reading
+ * @since 0.1.0
+ */
+export const readAt = (fd: number, bytes: number, position: number): Uint8Array<ArrayBuffer> => {
   const buffer = new Uint8Array(bytes)
   let length = 0
   while (length < bytes) {
@@ -51,7 +57,16 @@ const readAt = (fd: number, bytes: number, position: number): Uint8Array<ArrayBu
   return buffer.subarray(0, length)
 }
 
-const readIndex = (fd: number, trusted: boolean | undefined): { readonly image: Image; readonly pagesAt: number } => {
+/**
+ * The index of an image's file, and where its pages begin. Throws a `Mismatch`.
+ *
+ * @category reading
+ * @since 0.1.0
+ */
+export const readIndex = (
+  fd: number,
+  trusted: boolean | undefined
+): { readonly image: Image; readonly pagesAt: number } => {
   const head = readAt(fd, FIRST_READ, 0)
   const sizes = imageSizes(head)
   const index = sizes.index <= head.length ? head : readAt(fd, sizes.index, 0)

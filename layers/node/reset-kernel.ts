@@ -20,6 +20,7 @@ import { getEnvironmentData, isMainThread, setEnvironmentData } from "node:worke
 import type { PageTracker } from "../../src/reset/checkpoint.ts"
 import { RESET_PAGE } from "../../src/reset/layout.ts"
 import { type NativeCalls, probeNative } from "./ffi.ts"
+import { type PageFilter, PageIs, PageScan } from "./page-scan.ts"
 
 /** Constants of `linux/userfaultfd.h` and `linux/fs.h`, equal on all supported architectures. */
 const UFFD_API = 0xaan
@@ -34,22 +35,11 @@ const UFFDIO_UNREGISTER = 0x8010aa01n
 const UFFDIO_WRITEPROTECT = 0xc018aa06n
 const REGISTER_MODE_WP = 2n
 const WRITEPROTECT_MODE_WP = 1n
-const PAGEMAP_SCAN = 0xc0606610n
-const SCAN_BYTES = 96n
-const PAGE_IS_WRITTEN = 1n << 1n
-const PAGE_IS_PRESENT = 1n << 3n
-const PAGE_IS_ZERO = 1n << 5n
 const MADV_COLLAPSE = 25
-
-/** Ranges that one scan takes at most; it goes on where it stopped. */
-const SCAN_RANGES = 1024
 
 /** Bytes of a huge page, and pages of it that must be in use already for the rest to be worth its memory. */
 const HUGE_BYTES = 2 * 1024 * 1024
 const HUGE_PAGES_IN_USE = 448
-
-/** 32-bit words of a range: its first address, its end, what holds of it. */
-const RANGE_WORDS = 6
 
 /** What one process has open. */
 interface Descriptors {
@@ -90,8 +80,16 @@ const descriptorsOf = (calls: NativeCalls): Descriptors => {
   return descriptors
 }
 
-/** Categories of a scan for pages that were written. */
-const WRITTEN = [0n, PAGE_IS_WRITTEN, PAGE_IS_WRITTEN] as const
+/** Pages that were written. */
+const WRITTEN: PageFilter = { inverted: 0n, required: PageIs.written, any: 0n, told: PageIs.written }
+
+/** Pages that are in use: present, and not the page of zeros that reading maps. */
+const IN_USE: PageFilter = {
+  inverted: PageIs.zero,
+  required: PageIs.present | PageIs.zero,
+  any: 0n,
+  told: PageIs.present
+}
 
 class KernelTracker implements PageTracker {
   readonly #calls: NativeCalls
@@ -102,10 +100,7 @@ class KernelTracker implements PageTracker {
   readonly #bytes: bigint
   readonly #protect: BigUint64Array<ArrayBuffer>
   readonly #protectAddress: bigint
-  readonly #scan: BigUint64Array<ArrayBuffer>
-  readonly #scanAddress: bigint
-  /** Ranges as words: an address fits a number, and numbers are read several times faster than bigints. */
-  readonly #ranges: Uint32Array<ArrayBuffer>
+  readonly #scan: PageScan
   readonly #base: number
 
   constructor(memory: WebAssembly.Memory, calls: NativeCalls, open: Descriptors) {
@@ -120,14 +115,8 @@ class KernelTracker implements PageTracker {
     }
     this.#protect = new BigUint64Array([this.#address, this.#bytes, WRITEPROTECT_MODE_WP])
     this.#protectAddress = calls.address(this.#protect.buffer)
-    this.#ranges = new Uint32Array(RANGE_WORDS * SCAN_RANGES)
     this.#base = Number(this.#address)
-    this.#scan = new BigUint64Array(12)
-    this.#scan[0] = SCAN_BYTES
-    this.#scan[3] = this.#address + this.#bytes
-    this.#scan[5] = calls.address(this.#ranges.buffer)
-    this.#scan[6] = BigInt(SCAN_RANGES)
-    this.#scanAddress = calls.address(this.#scan.buffer)
+    this.#scan = new PageScan(calls, open.pagemap, this.#address, memory.buffer.byteLength)
     this.#collapse()
   }
 
@@ -139,8 +128,7 @@ class KernelTracker implements PageTracker {
   #collapse(): void {
     const first = Math.ceil(this.#base / HUGE_BYTES) * HUGE_BYTES - this.#base
     const inUse = new Uint16Array(Math.max(0, Math.floor((Number(this.#bytes) - first) / HUGE_BYTES)))
-    // Present, and not the page of zeros that reading maps.
-    this.#each([PAGE_IS_ZERO, PAGE_IS_PRESENT | PAGE_IS_ZERO, PAGE_IS_PRESENT], (at, bytes) => {
+    this.#each(IN_USE, (at, bytes) => {
       for (let page = at; page < at + bytes; page += RESET_PAGE) {
         const block = Math.floor((page - first) / HUGE_BYTES)
         if (block >= 0 && block < inUse.length) inUse[block]++
@@ -165,28 +153,9 @@ class KernelTracker implements PageTracker {
     return this.#each(WRITTEN, restore)
   }
 
-  /** Hands over the ranges of pages in the given categories: those to invert, to require, to tell. */
-  #each(
-    [inverted, required, told]: readonly [bigint, bigint, bigint],
-    take: (at: number, bytes: number) => void
-  ): number {
-    const scan = this.#scan
-    const end = this.#address + this.#bytes
-    scan[8] = inverted
-    scan[9] = required
-    scan[11] = told
-    let pages = 0
-    for (let start = this.#address; start < end; start = scan[4]) {
-      scan[2] = start
-      const count = this.#calls.ioctl(this.#descriptors.pagemap, PAGEMAP_SCAN, this.#scanAddress)
-      if (count < 0) throw failure(this.#calls, "PAGEMAP_SCAN")
-      for (let word = 0; word < count * RANGE_WORDS; word += RANGE_WORDS) {
-        const at = this.#ranges[word] + this.#ranges[word + 1] * 2 ** 32 - this.#base
-        const bytes = this.#ranges[word + 2] + this.#ranges[word + 3] * 2 ** 32 - this.#base - at
-        take(at, bytes)
-        pages += bytes / RESET_PAGE
-      }
-    }
+  #each(filter: PageFilter, take: (at: number, bytes: number) => void): number {
+    const pages = this.#scan.each(filter, take)
+    if (pages < 0) throw failure(this.#calls, "PAGEMAP_SCAN")
     return pages
   }
 

@@ -282,7 +282,13 @@ export const checkTarget = (
   }
 }
 
-const applyTable = (m: WasmModule, exports: WebAssembly.Exports, { index, slots }: TableImage): void => {
+/**
+ * Makes a table what an image has it to be. Throws a `Mismatch` where it cannot grow.
+ *
+ * @category applying
+ * @since 0.1.0
+ */
+export const applyTable = (m: WasmModule, exports: WebAssembly.Exports, { index, slots }: TableImage): void => {
   const table = tableOf(m, exports, index)
   if (table.length < slots.length) {
     try {

@@ -74,8 +74,13 @@ const refusal = (m: WasmModule): Resettable | undefined => {
     : refuse("hidden-names", `the module exports ${JSON.stringify(hidden.name)}`)
 }
 
-/** What the code does to tables and segments. */
-const survey = (m: WasmModule): { readonly changesTables: boolean; readonly drops: boolean } => {
+/**
+ * What the code of a module does to tables and segments.
+ *
+ * @category queries
+ * @since 0.1.0
+ */
+export const survey = (m: WasmModule): { readonly changesTables: boolean; readonly drops: boolean } => {
   let changesTables = false
   let drops = false
   const reader = new InstructionReader(m.bytes, 0, 0)
@@ -89,7 +94,16 @@ const survey = (m: WasmModule): { readonly changesTables: boolean; readonly drop
   return { changesTables, drops }
 }
 
-const tableSlots = (m: WasmModule, changed: boolean): ReadonlyArray<Layout.TableSlot & { readonly index: number }> => {
+/**
+ * Tables whose slots may change: all where code changes tables, else those that a host can reach.
+ *
+ * @category queries
+ * @since 0.1.0
+ */
+export const tableSlots = (
+  m: WasmModule,
+  changed: boolean
+): ReadonlyArray<Layout.TableSlot & { readonly index: number }> => {
   const exported = new Set(m.exports.filter(({ kind }) => kind === "table").map(({ index }) => index))
   return m.tables.flatMap(({ elementType, import: imported }, index) => {
     // Nobody else can reach a table that is neither imported nor exported.
