@@ -1,10 +1,17 @@
-/** The task of all pools: one addition, which may throw. */
+/** The tasks of all pools. One addition, which may throw. */
 const next = (input) => {
   if (input < 0) throw new RangeError("negative")
   return input + 1
 }
 
-export default next
+/** A little of what programs pass: a record with text and numbers, and another one back. */
+const score = ({ id, name, tags, weights }) => {
+  if (weights.length === 0) throw new RangeError("no weights")
+  const scaled = weights.map((weight) => weight * id)
+  return { id, label: `${name} of ${tags.length}`, total: scaled.reduce((sum, weight) => sum + weight, 0), scaled }
+}
 
-/** The same under its name, for Folio. */
-export const tasks = { next }
+export { next, score }
+
+/** The same under their names, for Folio. */
+export const tasks = { next, score }

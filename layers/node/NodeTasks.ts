@@ -25,7 +25,7 @@ import { cpuBudget } from "./cpu.ts"
 import { NotResettable, resetInstance, type ResetModule, resetModule } from "./reset-instance.ts"
 import { TaskAudit, taskError, taskValue } from "./task-outcome.ts"
 import { TaskPool } from "./task-pool.ts"
-import type { PoolTask } from "./task-queue.ts"
+import { Fifo, type PoolTask } from "./task-queue.ts"
 
 /**
  * How tasks run. One of `program` and `script` is needed.
@@ -205,25 +205,75 @@ class Ledger {
 
 type TasksError = Effect.Effect.Error<ReturnType<TasksShape["join"]>>
 
-/** Waits until the tasks before `end` have ended, or one of them has failed: one operation, however many there are. */
-const settledBefore = (tasks: ReadonlyArray<PoolTask>, from: number, end: number): Effect.Effect<void> =>
+/** Waits until the first `count` tasks have ended, or one of them has failed: one operation, however many there are. */
+const settledBefore = (tasks: Fifo<PoolTask>, count: number): Effect.Effect<void> =>
   Effect.async<void>((resume) => {
-    let at = from
+    let at = 0
     const advance = (): void => {
-      while (at < end && tasks[at].settled && tasks[at].failure === undefined) at++
-      if (at === end || tasks[at].settled) {
+      let task = tasks.at(at)
+      while (task?.settled === true && task.failure === undefined && ++at < count) task = tasks.at(at)
+      if (task === undefined || task.settled) {
         resume(Effect.void)
         return
       }
-      tasks[at].awaited = true
-      const before = tasks[at].onSettled
-      tasks[at].onSettled = () => {
+      const waited = task
+      const before = waited.onSettled
+      waited.onSettled = () => {
         before?.()
         advance()
       }
     }
     advance()
   })
+
+/** The tasks of one `map`. Plain loops: what has to wait is said to {@link mapTasks}. */
+class Mapping {
+  readonly #ledger: Ledger
+  readonly #name: string
+  readonly #inputs: ReadonlyArray<unknown>
+  readonly #options: TaskOptions | undefined
+  readonly #open = new Fifo<PoolTask>()
+  #submitted = 0
+  readonly results: Array<unknown> = []
+
+  constructor(ledger: Ledger, name: string, inputs: ReadonlyArray<unknown>, options: TaskOptions | undefined) {
+    this.#ledger = ledger
+    this.#name = name
+    this.#inputs = inputs
+    this.#options = options
+  }
+
+  get isDone(): boolean {
+    return this.results.length === this.#inputs.length
+  }
+
+  /** Submits as many tasks as there are credits for. Waits until some have ended, or until there is a credit. */
+  step(): Effect.Effect<void> {
+    while (this.#submitted < this.#inputs.length && !this.#ledger.isFull) {
+      this.#open.push(this.#ledger.submit(this.#name, this.#inputs[this.#submitted++], this.#options))
+    }
+    const { length } = this.#open
+    if (length === 0) return this.#ledger.room
+    // With more to come, half of what is open makes room enough to go on.
+    return settledBefore(this.#open, this.#submitted < this.#inputs.length ? Math.ceil(length / 2) : length)
+  }
+
+  /** Takes the results of tasks that have ended well. The first other one, which has ended too. */
+  take(): PoolTask | undefined {
+    for (let task = this.#open.at(0); task?.settled === true; task = this.#open.at(0)) {
+      this.#open.shift()
+      if (!this.#ledger.isPlain(task)) return task
+      this.results.push(taskValue(task))
+    }
+    return undefined
+  }
+
+  endOthers(): void {
+    for (let task = this.#open.shift(); task !== undefined; task = this.#open.shift()) {
+      if (!task.settled) this.#ledger.pool.interrupt(task)
+    }
+  }
+}
 
 const mapTasks = (
   ledger: Ledger,
@@ -232,31 +282,16 @@ const mapTasks = (
   options: TaskOptions | undefined
 ): Effect.Effect<ReadonlyArray<unknown>, TasksError> =>
   Effect.suspend(() => {
-    const tasks: Array<PoolTask> = []
-    const results: Array<unknown> = []
-    const endOthers = Effect.sync(() => {
-      for (const task of tasks) if (!task.settled) ledger.pool.interrupt(task)
-    })
+    const mapping = new Mapping(ledger, name, inputs, options)
     return Effect.gen(function*() {
-      while (results.length < inputs.length) {
-        while (tasks.length < inputs.length && !ledger.isFull) {
-          tasks.push(ledger.submit(name, inputs[tasks.length], options))
-        }
-        if (tasks.length === results.length) {
-          yield* ledger.room
-          continue
-        }
-        // With more to come, half of what is open makes room enough to go on.
-        const open = tasks.length - results.length
-        const end = tasks.length < inputs.length ? results.length + Math.ceil(open / 2) : tasks.length
-        yield* settledBefore(tasks, results.length, end)
-        while (results.length < end) {
-          const task = tasks[results.length]
-          results.push(ledger.isPlain(task) ? taskValue(task) : yield* ledger.conclude(task))
+      while (!mapping.isDone) {
+        yield* mapping.step()
+        for (let task = mapping.take(); task !== undefined; task = mapping.take()) {
+          mapping.results.push(yield* ledger.conclude(task))
         }
       }
-      return results
-    }).pipe(Effect.onExit((exit) => exit._tag === "Success" ? Effect.void : endOthers))
+      return mapping.results
+    }).pipe(Effect.onExit((exit) => exit._tag === "Success" ? Effect.void : Effect.sync(() => mapping.endOthers())))
   })
 
 const shapeOf = (ledger: Ledger, lanes: number): TasksShape => {

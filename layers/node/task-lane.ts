@@ -173,6 +173,7 @@ export class TaskLane {
     words[slot + SlotWord.NAME] = known ?? this.#remember(name)
     words[slot + SlotWord.NAME_AT] = nameAt
     words[slot + SlotWord.KEEP] = keep ? 1 : 0
+    words[slot + SlotWord.HASTE] = task.awaited ? 1 : 0
     words[slot + SlotWord.INPUT_WAY] = way
     words[slot + SlotWord.INPUT_AT] = at
     words[slot + SlotWord.INPUT_BYTES] = bytes
@@ -184,9 +185,13 @@ export class TaskLane {
     task.number = number
   }
 
-  /** Lets the lane look at the newest `count` tasks, which were put since `began` by `performance.now()`. */
-  publish(count: number, began: number): void {
+  /**
+   * Lets the lane look at the newest `count` tasks, which were put since `began` by `performance.now()`. With `more` to
+   * come, it calls for them before it is through with these.
+   */
+  publish(count: number, began: number, more: boolean): void {
     const encoded = performance.now()
+    Atomics.store(this.#words, this.#base + TaskWord.MORE, more ? 1 : 0)
     Atomics.store(this.#words, this.#base + TaskWord.POSTED, this.#next)
     if (this.#word(TaskWord.STATE) === TaskLaneState.SLEEPS) {
       Atomics.notify(this.#words, this.#base + TaskWord.POSTED)
@@ -199,6 +204,9 @@ export class TaskLane {
     }
   }
 
+  /** Milliseconds that the tasks took which were read last. */
+  readMs = 0
+
   /** Reads all replies that are there, and frees their slots. Returns the tasks that have ended, oldest first. */
   read(records: TaskRecords): ReadonlyArray<PoolTask> {
     const first = this.#oldest
@@ -210,17 +218,18 @@ export class TaskLane {
       const task = this.#tasks[number % SLOTS]
       if (task === undefined) continue
       this.#open(task, number)
+      task.ran = true
       tasks.push(task)
     }
+    this.readMs = 0
     const decodeMs = tasks.length === 0 ? 0 : (performance.now() - began) / tasks.length
     for (const task of tasks) {
       const ms = this.#mailbox.times[this.#mailbox.time(task.number) + SlotTime.END] - this.startOf(task)
-      task.ms = Number.isNaN(ms) ? 0 : ms
+      if (ms > 0) this.readMs += ms
       records.add(task, this.#mailbox, decodeMs)
     }
     for (let freed = first; freed < number; freed++) {
       this.#tasks[freed % SLOTS] = undefined
-      this.#mailbox.setState(freed, SlotState.FREE)
       this.#sender.release()
     }
     this.#oldest = number

@@ -93,7 +93,7 @@ export class TaskAudit {
 
   /** Whether this task is one of those that run again. */
   includes(task: PoolTask): boolean {
-    return this.#inputs.has(task.id) && task.ms >= 0
+    return this.#inputs.has(task.id) && task.ran
   }
 
   /** Runs the task again. Answers how the results differ, if they do; a promise only for a task that returns one. */

@@ -3,9 +3,9 @@
  *
  *     submit ── queue ──> mailboxes of lanes ──> settled tasks ──> join, in the order of the caller
  *
- * Small tasks go in batches: as many as a lane is expected to do in {@link BATCH_MILLISECONDS}, by the mean of the
- * tasks so far, and never more than its share of the queue. A lane has a second batch before the first is done, so that
- * it never waits for the owner; a lane without work is given what another one has not begun. A task of unknown length
+ * Waking an owner costs more than a small task. So a lane is given as many tasks as it is expected to do in twice
+ * {@link BATCH_MILLISECONDS}, by the mean of the tasks so far, and never more than its share of the queue; it calls for
+ * more when half of them are done. A lane without work is given what another one has not begun. A task of unknown length
  * goes alone.
  *
  * An owner that waits for one short task polls for it a moment, and is woken by `Atomics.waitAsync` otherwise.
@@ -17,6 +17,7 @@
 import { describeError, makeTaskWords, OWNER_SLEEPS, POLL_MILLISECONDS, REPLIES } from "../../src/tasks/protocol.ts"
 import { pollFor } from "./task-idle.ts"
 import { TaskLane, type TaskSource } from "./task-lane.ts"
+import { TimeLimits } from "./task-limits.ts"
 import { epoch, NAME_CHARACTERS } from "./task-payload.ts"
 import { Fifo, type PoolTask, type TaskFailure, type TaskFailureReason } from "./task-queue.ts"
 import { TaskRecords } from "./task-records.ts"
@@ -61,16 +62,16 @@ export interface Lease {
   readonly queue: Fifo<PoolTask>
 }
 
-/** Milliseconds of work that a lane is given at once. */
-const BATCH_MILLISECONDS = 0.5
+/** Milliseconds of work after which a lane is given more. */
+const BATCH_MILLISECONDS = 2
 
-/** Most tasks that are given at once: a lane has room for two batches. */
+/** Most tasks after which a lane is given more: a mailbox has room for twice as many. */
 const MAXIMUM_BATCH = 128
 
-/** Milliseconds of work for which it pays to take tasks back from a lane, and after which a task counts as long. */
-const WITHDRAWN_MILLISECONDS = 1
+/** Milliseconds of work for which it pays to take tasks back from a lane. */
+const WITHDRAWN_MILLISECONDS = 0.2
 
-/** Milliseconds between two looks at lanes that have more tasks than one: the reply of a task in front of a long one. */
+/** Milliseconds between two looks at lanes that have more tasks than one: one of them may be in front of a long one. */
 const LATE_MILLISECONDS = 5
 
 /** Milliseconds that a blocked owner sleeps between two looks at the lanes. */
@@ -97,12 +98,17 @@ export class TaskPool {
   readonly #queue = new Fifo<PoolTask>()
   /** Lanes that are taken: acquired contexts. */
   readonly #leased = new Map<number, Lease>()
-  readonly #timers = new Map<PoolTask, ReturnType<typeof setTimeout>>()
+  readonly #limits = new TimeLimits(
+    ({ lane }) => this.#lanes[lane],
+    () => void this.#drain(),
+    (task, message) => this.#stop(task, "timeout", message)
+  )
   readonly #records = new TaskRecords()
   #nextId = 1
   #meanMs = Number.NaN
   /** Whether the newest poll was worth it, or would have been. */
   #pollPays = true
+  #late: ReturnType<typeof setTimeout> | undefined
   #scheduled = false
   #listening = false
   #held = false
@@ -146,7 +152,7 @@ export class TaskPool {
       attempts: 0,
       batch: 0,
       awaited: false,
-      ms: -1,
+      ran: false,
       value: undefined,
       failure: undefined,
       settled: false,
@@ -225,7 +231,7 @@ export class TaskPool {
     for (const queue of [this.#queue, ...Array.from(this.#leased.values(), (lease) => lease.queue)]) {
       for (let task = queue.shift(); task !== undefined; task = queue.shift()) tasks.push(task)
     }
-    for (const task of tasks) this.#forget(task)
+    for (const task of tasks) this.#limits.forget(task)
     return tasks
   }
 
@@ -269,9 +275,8 @@ export class TaskPool {
     const queue = this.#leased.get(lane.index)?.queue ?? this.#queue
     if (queue.length === 0 || lane.ended) return
     const known = !Number.isNaN(this.#meanMs)
-    const fitting = known ? Math.max(1, Math.min(BATCH_MILLISECONDS / this.#meanMs, MAXIMUM_BATCH)) : 1
-    if (lane.backlog > (known ? fitting : 0)) return
-    const most = Math.min(Math.ceil(queue.length / this.#lanes.length), Math.floor(fitting))
+    const fitting = known ? Math.max(1, Math.min(BATCH_MILLISECONDS / this.#meanMs, MAXIMUM_BATCH)) : 0.5
+    const most = Math.min(Math.ceil(queue.length / this.#lanes.length), Math.floor(2 * fitting) - lane.backlog)
     const batch: Array<PoolTask> = []
     while (batch.length < most) {
       const task = queue.shift()
@@ -290,11 +295,11 @@ export class TaskPool {
     }
     if (from === undefined) return
     const waiting = from.backlog - 1
-    const pays = waiting * this.#meanMs >= WITHDRAWN_MILLISECONDS || epoch() - from.oldestStart > WITHDRAWN_MILLISECONDS
-    if (!pays) return
+    const { oldestStart } = from
+    if (waiting * this.#meanMs < WITHDRAWN_MILLISECONDS && !(epoch() - oldestStart > LATE_MILLISECONDS)) return
     const tasks = from.withdrawNewest(Math.ceil(waiting / 2))
     for (const task of tasks) {
-      this.#forget(task)
+      this.#limits.forget(task)
       task.attempts--
     }
     this.#post(lane, tasks, this.#queue)
@@ -317,9 +322,9 @@ export class TaskPool {
       posted++
       task.attempts++
       task.batch = batch.length
-      if (task.timeoutMs !== undefined) this.#setTimer(task, task.timeoutMs)
+      this.#limits.watch(task)
     }
-    if (posted > 0) lane.publish(posted, began)
+    if (posted > 0) lane.publish(posted, began, queue.length > 0)
   }
 
   /** Reads all replies that are there. Answers how many tasks have ended. */
@@ -327,9 +332,12 @@ export class TaskPool {
     let ended = 0
     for (const lane of this.#lanes) {
       if (lane.hasReply) {
-        for (const task of lane.read(this.#records)) {
-          ended++
-          this.#done(task)
+        const tasks = lane.read(this.#records)
+        ended += tasks.length
+        this.#learn(lane.readMs, tasks.length)
+        for (const task of tasks) {
+          this.#limits.forget(task)
+          this.#settle(task)
         }
       }
       const failure = lane.failure()
@@ -340,17 +348,12 @@ export class TaskPool {
     return ended
   }
 
-  #done(task: PoolTask): void {
-    this.#forget(task)
+  /** Follows the mean length of tasks, by about the newest sixteen. */
+  #learn(ms: number, tasks: number): void {
+    if (tasks === 0) return
     this.#failedStarts = 0
-    this.#meanMs = Number.isNaN(this.#meanMs) ? task.ms : this.#meanMs + (task.ms - this.#meanMs) / 16
-    this.#settle(task)
-  }
-
-  #forget(task: PoolTask): void {
-    if (task.timeoutMs === undefined) return
-    clearTimeout(this.#timers.get(task))
-    this.#timers.delete(task)
+    const mean = ms / tasks
+    this.#meanMs = Number.isNaN(this.#meanMs) ? mean : this.#meanMs + (mean - this.#meanMs) * Math.min(1, tasks / 16)
   }
 
   #settle(task: PoolTask): void {
@@ -401,8 +404,8 @@ export class TaskPool {
     }
     this.#listening = true
     const began = performance.now()
-    const several = this.#lanes.some(({ backlog }) => backlog > 1)
-    const waiting = Atomics.waitAsync(this.#words, REPLIES, seen, several ? LATE_MILLISECONDS : undefined)
+    this.#late ??= setTimeout(() => this.#lookLate(), LATE_MILLISECONDS).unref()
+    const waiting = Atomics.waitAsync(this.#words, REPLIES, seen)
     const woken = (): void => {
       this.#listening = false
       Atomics.store(this.#words, OWNER_SLEEPS, 0)
@@ -415,25 +418,13 @@ export class TaskPool {
     else queueMicrotask(woken)
   }
 
-  #setTimer(task: PoolTask, milliseconds: number): void {
-    this.#timers.set(task, setTimeout(() => this.#timeOut(task), Math.max(1, milliseconds)))
-  }
-
-  /** A time limit counts from the task's start: while it waits for its lane, it has none. */
-  #timeOut(task: PoolTask): void {
-    this.#timers.delete(task)
+  /** Lanes do not call for each reply at once: the next task may be a long one. */
+  #lookLate(): void {
+    this.#late = undefined
+    if (this.#closed || !this.#lanes.some(({ backlog }) => backlog > 1)) return
     this.#drain()
-    if (task.settled) return
-    const left = this.#timeLeft(task)
-    if (left > 0) this.#setTimer(task, left)
-    else this.#stop(task, "timeout", `the task took longer than ${task.timeoutMs} ms`)
-  }
-
-  /** Milliseconds that a task with a time limit may still take. */
-  #timeLeft(task: PoolTask): number {
-    const lane = this.#lanes[task.lane]
-    const ran = lane.has(task) ? epoch() - lane.startOf(task) : 0
-    return task.timeoutMs! - (ran > 0 ? ran : 0)
+    this.#dispatch()
+    this.#late = setTimeout(() => this.#lookLate(), LATE_MILLISECONDS).unref()
   }
 
   /** Looks after a lane for an owner that blocks, who hears of no event and no timer. */
@@ -443,10 +434,7 @@ export class TaskPool {
       return
     }
     if (performance.now() - lane.startedAt > START_MILLISECONDS) this.#watchStart(lane)
-    for (const task of lane.outstanding()) {
-      if (task.timeoutMs === undefined || this.#timeLeft(task) > 0) continue
-      this.#stop(task, "timeout", `the task took longer than ${task.timeoutMs} ms`)
-    }
+    this.#limits.check(lane.outstanding())
   }
 
   /** A program whose first steps never end would keep all its tasks waiting. */
@@ -458,7 +446,7 @@ export class TaskPool {
   #stop(task: PoolTask, reason: "timeout" | "interrupted", message: string): void {
     this.#drain()
     if (task.settled) return
-    this.#forget(task)
+    this.#limits.forget(task)
     this.#fail(task, reason, message)
     const lane = this.#lanes[task.lane] as TaskLane | undefined
     if (lane === undefined || !lane.has(task) || lane.withdraw(task)) return
@@ -476,7 +464,7 @@ export class TaskPool {
     }
     const again: Array<PoolTask> = []
     for (const task of lane.outstanding()) {
-      this.#forget(task)
+      this.#limits.forget(task)
       if (task.settled) continue
       const begun = lane.hasBegun(task)
       if (!begun) task.attempts--

@@ -53,10 +53,10 @@ export interface PoolTask {
   attempts: number
   /** Tasks that were posted together with it. */
   batch: number
-  /** Whether somebody waits for it now. */
+  /** Whether somebody waits for it by itself, and not for many. */
   awaited: boolean
-  /** Milliseconds that it ran; -1 for a task that has ended in no lane. */
-  ms: number
+  /** Whether it has ended in a lane. */
+  ran: boolean
   value: unknown
   failure: TaskFailure | undefined
   settled: boolean
@@ -80,6 +80,11 @@ export class Fifo<A> {
 
   push(item: A): void {
     this.#items.push(item)
+  }
+
+  /** The item with so many before it. */
+  at(index: number): A | undefined {
+    return this.#items[this.#head + index]
   }
 
   /** Puts items in front of all others, in their order. */

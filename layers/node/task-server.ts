@@ -52,8 +52,11 @@ export interface TaskLaneData {
   readonly module: ResetModule | undefined
 }
 
-/** Milliseconds that a reply waits at most for those of the tasks behind it, so that the owner is woken once for all. */
-const HOLD_MILLISECONDS = 0.2
+/**
+ * Milliseconds that a reply waits at most for those of the tasks behind it, so that the owner is woken once for all: one
+ * that is waited for by itself, and one of many.
+ */
+const HOLD_MILLISECONDS = [2, 0.2] as const
 
 /** Buffers that may be handed over: whole ones of plain byte arrays. */
 const transferable = (value: unknown): ReadonlyArray<ArrayBuffer> => {
@@ -79,8 +82,10 @@ class TaskServer {
   #next = 0
   /** Replies that the owner has read. */
   #read = 0
-  /** When the oldest reply was made that the owner was not called for; NaN without one. */
-  #uncalledSince = Number.NaN
+  /** When the owner has to be called for replies that it has not read. */
+  #callAt = Number.POSITIVE_INFINITY
+  /** Replies that the owner had read when it was called last. */
+  #readAtCall = -1
 
   constructor(data: TaskLaneData, program: TaskProgram, context: TaskContext | undefined) {
     this.#data = data
@@ -121,10 +126,12 @@ class TaskServer {
     const way = words[slot + SlotWord.INPUT_WAY]
     if (!this.#mailbox.advance(number, SlotState.POSTED, SlotState.TAKEN)) {
       this.#receiver.drop(way)
-      this.#over(number, SlotState.PASSED, now)
+      this.#release()
+      this.#sender.skip()
+      this.#over(number, SlotState.PASSED, now + HOLD_MILLISECONDS[0])
       return now
     }
-    if (now - this.#uncalledSince > HOLD_MILLISECONDS) this.#call()
+    if (now >= this.#callAt || this.#isLow(number)) this.#call()
     let input: unknown
     try {
       input = this.#receiver.receive(way, words[slot + SlotWord.INPUT_AT], words[slot + SlotWord.INPUT_BYTES])
@@ -148,12 +155,14 @@ class TaskServer {
     const time = this.#mailbox.time(number)
     times[time + SlotTime.END] = end
     times[time + SlotTime.CPU] = this.#clock.cpuOf(start, end)
-    const keep = words[this.#mailbox.slot(number) + SlotWord.KEEP] !== 0
+    const slot = this.#mailbox.slot(number)
+    const keep = words[slot + SlotWord.KEEP] !== 0
+    const callAt = end + HOLD_MILLISECONDS[words[slot + SlotWord.HASTE]]
     this.#send(number, outcome)
     const sent = epoch()
     times[time + SlotTime.RESULT_ENCODE] = sent - end - this.#sender.postMs
     times[time + SlotTime.RESULT_POST] = this.#sender.postMs
-    this.#over(number, SlotState.DONE, sent)
+    this.#over(number, SlotState.DONE, callAt)
     if (this.#context === undefined || keep) return sent
     // With nothing behind it, its caller waits for this reply and for no other one.
     if (Atomics.load(this.#data.words, this.#base + TaskWord.POSTED) === this.#next) this.#call()
@@ -163,8 +172,7 @@ class TaskServer {
 
   #send(number: number, outcome: TaskOutcome): void {
     const { words } = this.#mailbox
-    const read = Atomics.load(this.#data.words, this.#base + TaskWord.READ)
-    for (; this.#read !== read; this.#read = (this.#read + 1) | 0) this.#sender.release()
+    this.#release()
     const fault = outcome.ok ? this.#sendValue(outcome.value) : faultOf(outcome)
     if (fault !== undefined) this.#sender.send(fault, [])
     const slot = this.#mailbox.slot(number)
@@ -172,6 +180,12 @@ class TaskServer {
     words[slot + SlotWord.RESULT_WAY] = this.#sender.way
     words[slot + SlotWord.RESULT_AT] = this.#sender.at
     words[slot + SlotWord.RESULT_BYTES] = this.#sender.bytes
+  }
+
+  /** Takes back the room of results that the owner has read. */
+  #release(): void {
+    const read = Atomics.load(this.#data.words, this.#base + TaskWord.READ)
+    for (; this.#read !== read; this.#read = (this.#read + 1) | 0) this.#sender.release()
   }
 
   /** Sends a value; answers why it cannot be sent. */
@@ -187,15 +201,27 @@ class TaskServer {
     }
   }
 
-  #over(number: number, state: number, now: number): void {
+  #over(number: number, state: number, callAt: number): void {
     this.#mailbox.setState(number, state)
-    if (Number.isNaN(this.#uncalledSince)) this.#uncalledSince = now
+    this.#callAt = Math.min(this.#callAt, callAt)
   }
 
+  /** Whether the owner has more to do and half of what it gave is done: it can bring more before all is. */
+  #isLow(number: number): boolean {
+    const { words } = this.#data
+    if (Atomics.load(words, this.#base + TaskWord.MORE) === 0) return false
+    const read = Atomics.load(words, this.#base + TaskWord.READ)
+    const posted = Atomics.load(words, this.#base + TaskWord.POSTED)
+    return read !== this.#readAtCall && ((number - read) | 0) >= ((posted - number) | 0)
+  }
+
+  /** Calls the owner, unless it has read all that there is. */
   #call(): void {
-    if (Number.isNaN(this.#uncalledSince)) return
-    this.#uncalledSince = Number.NaN
-    callOwner(this.#data.words)
+    if (this.#callAt === Number.POSITIVE_INFINITY) return
+    this.#callAt = Number.POSITIVE_INFINITY
+    const read = Atomics.load(this.#data.words, this.#base + TaskWord.READ)
+    this.#readAtCall = read
+    if (read !== this.#next) callOwner(this.#data.words)
   }
 
   /** Puts the context back, or opens a new one where it cannot be put back. */

@@ -51,8 +51,12 @@ export class BumpArena {
     return this.#tail - this.#start > bytes ? this.#start : -1
   }
 
-  /** Takes a piece that begins where {@link BumpArena.reserve} said and ends before `end`; none where it said -1. */
+  /**
+   * Takes a piece that begins where {@link BumpArena.reserve} said and ends before `end`; an empty one where it said -1.
+   * Throws a `RangeError` where there are as many as there can be.
+   */
   take(at: number, end: number): void {
+    if (this.#count === this.#ends.length) throw new RangeError("all pieces of the arena are in use")
     if (at >= 0) {
       if (at < this.#head) this.#around = true
       this.#head = Math.ceil(end / ALIGNMENT) * ALIGNMENT
@@ -60,8 +64,9 @@ export class BumpArena {
     this.#ends[(this.#first + this.#count++) % this.#ends.length] = this.#head
   }
 
-  /** Gives the oldest piece back. */
+  /** Gives the oldest piece back. Throws a `RangeError` where there is none: both sides no longer count alike. */
   release(): void {
+    if (this.#count === 0) throw new RangeError("no piece of the arena is in use")
     const end = this.#ends[this.#first]
     this.#first = (this.#first + 1) % this.#ends.length
     if (end < this.#tail) this.#around = false

@@ -33,23 +33,29 @@ const Tag = {
   VIEW: 12
 } as const
 
-type View = ArrayBufferView<ArrayBuffer>
+/** The views that all have in common what is needed here; lengths are in elements. */
+type View = Uint8Array
+type Kind = new(buffer: ArrayBufferLike | number, at?: number, length?: number) => View
 
-/** Kinds of views, by their place; those that the engine does not know are left out. */
-const VIEWS: ReadonlyArray<readonly [string, (new(buffer: ArrayBuffer) => View) | undefined]> = [
-  ["Uint8Array", Uint8Array],
-  ["Int8Array", Int8Array],
-  ["Uint8ClampedArray", Uint8ClampedArray],
-  ["Int16Array", Int16Array],
-  ["Uint16Array", Uint16Array],
-  ["Int32Array", Int32Array],
-  ["Uint32Array", Uint32Array],
-  ["Float32Array", Float32Array],
-  ["Float64Array", Float64Array],
-  ["BigInt64Array", BigInt64Array],
-  ["BigUint64Array", BigUint64Array]
-]
+/** Kinds of views, by their place. */
+const VIEWS: ReadonlyArray<readonly [name: string, kind: Kind, elementBytes: number]> = [
+  Uint8Array,
+  Int8Array,
+  Uint8ClampedArray,
+  Int16Array,
+  Uint16Array,
+  Int32Array,
+  Uint32Array,
+  Float32Array,
+  Float64Array,
+  BigInt64Array,
+  BigUint64Array
+].map((kind) => [kind.name, kind as unknown as Kind, kind.BYTES_PER_ELEMENT])
 const KINDS = new Map(VIEWS.map(([name], kind) => [name, kind]))
+
+/** The whole region, seen by every kind: copies between views of one kind are moves. */
+const allViews = (bytes: Uint8Array): ReadonlyArray<View> =>
+  VIEWS.map(([, kind, size]) => new kind(bytes.buffer, bytes.byteOffset, Math.floor(bytes.byteLength / size)))
 
 /** Deepest nesting and most objects of a value: a longer search for values that occur twice would not be fast. */
 const MOST_OBJECTS = 64
@@ -72,6 +78,7 @@ const decoder = new TextDecoder()
  */
 export class ValueWriter {
   readonly #bytes: Uint8Array
+  readonly #views: ReadonlyArray<View>
   readonly #view: DataView
   readonly #isHidden: (value: object) => boolean
   readonly #seen: Array<object> = []
@@ -82,6 +89,7 @@ export class ValueWriter {
   /** @param isHidden whether an object is none although it looks plain: a proxy, which only the host can tell */
   constructor(bytes: Uint8Array, isHidden: (value: object) => boolean) {
     this.#bytes = bytes
+    this.#views = allViews(bytes)
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     this.#isHidden = isHidden
   }
@@ -197,11 +205,12 @@ export class ValueWriter {
   }
 
   #object(value: object): boolean {
-    if (this.#seen.length >= MOST_OBJECTS || this.#seen.includes(value) || this.#isHidden(value)) return false
+    if (this.#seen.length >= MOST_OBJECTS || this.#seen.includes(value)) return false
     this.#seen.push(value)
-    if (Array.isArray(value)) return this.#array(value)
     if (ArrayBuffer.isView(value)) return this.#viewOf(value)
-    if (value instanceof ArrayBuffer) return this.#buffer(value, Tag.BUFFER, 0)
+    if (this.#isHidden(value)) return false
+    if (Array.isArray(value)) return this.#array(value)
+    if (value instanceof ArrayBuffer) return this.#bufferOf(value)
     const prototype = Object.getPrototypeOf(value) as unknown
     return prototype === Object.prototype && this.#record(value as Record<string, unknown>)
   }
@@ -230,15 +239,25 @@ export class ValueWriter {
   }
 
   #viewOf(view: ArrayBufferView): boolean {
-    const { buffer } = view
-    const kind = KINDS.get((view as Uint8Array)[Symbol.toStringTag])
-    if (kind === undefined || !(buffer instanceof ArrayBuffer) || view.byteLength !== buffer.byteLength) return false
+    const { buffer, byteLength } = view
+    const kind = KINDS.get((view as View)[Symbol.toStringTag])
+    if (kind === undefined || !(buffer instanceof ArrayBuffer) || byteLength !== buffer.byteLength) return false
     if (this.#seen.includes(buffer)) return false
     this.#seen.push(buffer)
-    return this.#buffer(buffer, Tag.VIEW, kind)
+    if (!this.#beginBuffer(buffer, Tag.VIEW, kind)) return false
+    this.#views[kind].set(view as View, this.#at / VIEWS[kind][2])
+    this.#at += byteLength
+    return true
   }
 
-  #buffer(buffer: ArrayBuffer, tag: number, kind: number): boolean {
+  #bufferOf(buffer: ArrayBuffer): boolean {
+    if (!this.#beginBuffer(buffer, Tag.BUFFER, 0)) return false
+    this.#bytes.set(new Uint8Array(buffer), this.#at)
+    this.#at += buffer.byteLength
+    return true
+  }
+
+  #beginBuffer(buffer: ArrayBuffer, tag: number, kind: number): boolean {
     const { byteLength } = buffer
     if (buffer.resizable || (byteLength === 0 && buffer.detached)) return false
     if (this.#at + byteLength + 14 > this.#end) return false
@@ -246,8 +265,6 @@ export class ValueWriter {
     if (tag === Tag.VIEW) this.#bytes[this.#at++] = kind
     this.#length(byteLength)
     this.#at = aligned(this.#at)
-    this.#bytes.set(new Uint8Array(buffer), this.#at)
-    this.#at += byteLength
     return true
   }
 }
@@ -265,6 +282,7 @@ const NAMES = 256
  */
 export class ValueReader {
   readonly #bytes: Uint8Array
+  readonly #views: ReadonlyArray<View>
   readonly #view: DataView
   readonly #names: Array<string> = new Array<string>(NAMES).fill("")
   #scratch = new Uint8Array(0)
@@ -272,6 +290,7 @@ export class ValueReader {
 
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes
+    this.#views = allViews(bytes)
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   }
 
@@ -314,11 +333,9 @@ export class ValueReader {
       case Tag.OBJECT:
         return this.#record(this.#length())
       case Tag.BUFFER:
-        return this.#buffer()
-      default: {
-        const kind = VIEWS[this.#bytes[this.#at++]][1]!
-        return new kind(this.#buffer())
-      }
+        return this.#viewOf(0).buffer
+      default:
+        return this.#viewOf(this.#bytes[this.#at++])
     }
   }
 
@@ -390,12 +407,13 @@ export class ValueReader {
     return this.#names[place] = this.#narrow(length)
   }
 
-  #buffer(): ArrayBuffer {
+  #viewOf(kind: number): View {
     const length = this.#length()
     const at = aligned(this.#at)
     this.#at = at + length
-    const copy = new Uint8Array(length)
-    copy.set(this.#bytes.subarray(at, at + length))
-    return copy.buffer
+    const [, construct, size] = VIEWS[kind]
+    const copy = new construct(length / size)
+    copy.set(this.#views[kind].subarray(at / size, (at + length) / size))
+    return copy
   }
 }

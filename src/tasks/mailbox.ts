@@ -69,7 +69,9 @@ export const SlotWord = {
   FAILED: 6,
   RESULT_WAY: 7,
   RESULT_AT: 8,
-  RESULT_BYTES: 9
+  RESULT_BYTES: 9,
+  /** 1: somebody waits for this task by itself. */
+  HASTE: 11
 } as const
 
 /**

@@ -38,7 +38,8 @@ export const TASK_LANE_WORDS = 16
 
 /**
  * Words of a lane, from its first one: tasks posted to it, replies that the owner has read, its state, its thread,
- * whether it is up, whether it has given up (a message says why), bytes of its newest reset, contexts retired.
+ * whether it is up, whether it has given up (a message says why), bytes of its newest reset, contexts retired, whether
+ * the owner has more tasks for it than were posted.
  *
  * @category constants
  * @since 0.1.0
@@ -51,7 +52,8 @@ export const TaskWord = {
   READY: 4,
   FAILED: 5,
   RESET_BYTES: 6,
-  RETIRED: 7
+  RETIRED: 7,
+  MORE: 8
 } as const
 
 /**

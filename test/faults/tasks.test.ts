@@ -105,6 +105,68 @@ describe("a task", () => {
       assert.deepStrictEqual(outcomes.map(({ _tag }) => _tag), ["Right", "Left", "Right"])
     }).pipe(Effect.provide(two)))
 
+  it.live("that was given to a lane behind one that never returns runs in another lane", () =>
+    Effect.gen(function*() {
+      const tasks = yield* Tasks
+      // Short tasks are given to lanes many at a time.
+      yield* tasks.map("next", Array.from({ length: 500 }, (_, input) => input))
+      const stuck = yield* tasks.submit("forever", 0)
+      const inputs = Array.from({ length: 300 }, (_, input) => input)
+      assert.deepStrictEqual(yield* tasks.map("next", inputs), inputs.map((input) => input + 1))
+      const waiting = yield* Effect.fork(tasks.join(stuck))
+      yield* Effect.yieldNow()
+      yield* Fiber.interrupt(waiting)
+      assert.strictEqual(yield* next(1), 2)
+    }).pipe(Effect.provide(two)))
+
+  it.live("keeps its bytes, whatever becomes of those around it", () =>
+    Effect.gen(function*() {
+      const tasks = yield* Tasks
+      yield* tasks.map("next", Array.from({ length: 200 }, (_, input) => input))
+      const bytesOf = (seed: number) => new Uint8Array(500 + 331 * (seed % 45)).fill(seed)
+      for (let round = 0; round < 6; round++) {
+        const seeds = Array.from({ length: 120 }, (_, index) => round * 31 + index)
+        const slow = yield* tasks.submit("sleep", 20)
+        const open = yield* Effect.forEach(seeds, (seed) => tasks.submit("echo", bytesOf(seed)))
+        yield* Effect.sleep("1 millis")
+        const left = yield* Effect.filter(open, (task) =>
+          task.id % 3 === 0
+            ? Effect.fork(tasks.join(task)).pipe(
+              Effect.tap(() => Effect.yieldNow()),
+              Effect.flatMap(Fiber.interrupt),
+              Effect.as(false)
+            )
+            : Effect.succeed(true))
+        // The owner does not read while the lanes work on.
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 60)
+        yield* tasks.join(slow)
+        for (const task of left) {
+          const seed = seeds[open.indexOf(task)]
+          assert.deepStrictEqual(yield* tasks.join(task), bytesOf(seed))
+        }
+      }
+    }).pipe(Effect.provide(two)))
+
+  it.live("is not sent anew without the buffers that were handed over with it", () =>
+    Effect.gen(function*() {
+      const tasks = yield* Tasks
+      const bytes = new Uint8Array(100)
+      const task = yield* tasks.submit("leaves", bytes, { transfer: [bytes.buffer] })
+      const error = (yield* Effect.flip(tasks.join(task))) as TaskFailed
+      assert.deepStrictEqual([error.reason, bytes.length], ["lane-lost", 0])
+      assert.match(error.message, /handed over/)
+      assert.strictEqual(yield* next(1), 2)
+    }).pipe(Effect.provide(NodeTasks.layer({ program, lanes: 1, onLaneLost: "retry" }))))
+
+  it.live("of a name that no task can have is unknown", () =>
+    Effect.gen(function*() {
+      const error = yield* failure("n".repeat(100_000), 1)
+      assert.strictEqual(error.reason, "unknown-task")
+      assert.match(error.message, /at most 1000 characters/)
+      assert.strictEqual((yield* failure("é".repeat(1_000), 1)).reason, "unknown-task")
+      assert.strictEqual(yield* next(1), 2)
+    }).pipe(Effect.provide(two)))
+
   it.live("is joined by a blocked owner although it exits or never returns", () =>
     Effect.gen(function*() {
       const tasks = yield* Tasks

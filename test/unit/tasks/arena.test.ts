@@ -13,6 +13,17 @@ describe("a bump arena", () => {
     }
   })
 
+  it("holds both sides to count alike", () => {
+    const arena = new BumpArena(0, 1_024, 2)
+    assert.throws(() => arena.release(), RangeError)
+    arena.take(-1, -1)
+    arena.take(arena.reserve(8), 8)
+    assert.throws(() => arena.take(-1, -1), RangeError)
+    arena.release()
+    arena.release()
+    assert.throws(() => arena.release(), RangeError)
+  })
+
   it("gives no byte twice, and finds its way around", () => {
     const sizes = FastCheck.array(FastCheck.integer({ min: -3, max: 300 }), { minLength: 50, maxLength: 400 })
     FastCheck.assert(FastCheck.property(sizes, (steps) => {
