@@ -40,6 +40,7 @@ export const demanded = (graph: Graph, trip: Trip | undefined, more: ReadonlyArr
   const last = new Uint8Array(graph.kind.length)
   const header = new Set(graph.loops[0].phis)
   const mark = (root: number): void => {
+    if (root <= 0 || marks[root] === 1) return
     const work = [root]
     while (work.length > 0) {
       const node = work.pop()!

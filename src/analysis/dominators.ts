@@ -42,7 +42,9 @@ export const dominators = (
     for (const node of sorted) {
       if (node === root) continue
       let next = -1
-      for (const pred of preds(node)) {
+      const before = preds(node)
+      for (let at = 0; at < before.length; at++) {
+        const pred = before[at]
         if (order[pred] >= 0 && idom[pred] >= 0) next = next < 0 ? pred : meet(pred, next)
       }
       if (next >= 0 && idom[node] !== next) {
@@ -67,17 +69,22 @@ const reversePostOrder = (
 ): Array<number> => {
   const seen = new Uint8Array(count)
   const post: Array<number> = []
-  const stack: Array<[node: number, next: number]> = [[root, 0]]
+  const stack = [root]
+  /** Successors that were followed, by the depth of the stack. */
+  const followed = [0]
   seen[root] = 1
   while (stack.length > 0) {
-    const top = stack[stack.length - 1]
-    const next = succs(top[0])[top[1]++]
-    if (next === undefined) {
-      post.push(top[0])
+    const top = stack.length - 1
+    const targets = succs(stack[top])
+    const at = followed[top]++
+    if (at >= targets.length) {
+      post.push(stack[top])
       stack.pop()
-    } else if (seen[next] === 0) {
-      seen[next] = 1
-      stack.push([next, 0])
+      followed.pop()
+    } else if (seen[targets[at]] === 0) {
+      seen[targets[at]] = 1
+      stack.push(targets[at])
+      followed.push(0)
     }
   }
   return post.reverse()

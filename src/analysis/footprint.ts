@@ -142,18 +142,19 @@ const fixedStores = (placed: ReadonlyArray<Placed>): ReadonlyMap<string, Readonl
 const isOwn = (graph: Graph, stores: ReadonlyArray<Placed> | undefined, load: Placed): boolean => {
   if (stores === undefined || load.access.kind !== "load") return false
   const low = load.parts.base.constant + load.access.offset
-  return isInside(
-    low,
-    low + load.access.bytes,
-    stores.filter(({ access }) => graph.precedes(access, load.access)).map(({ access, parts }) => {
-      const from = parts.base.constant + access.offset
-      return [from, from + access.bytes]
-    })
-  )
+  const high = low + load.access.bytes
+  const spans: Array<[number, number]> = []
+  for (const { access, parts } of stores) {
+    const from = parts.base.constant + access.offset
+    const to = from + access.bytes
+    if (from < high && low < to && graph.precedes(access, load.access)) spans.push([from, to])
+  }
+  return isInside(low, high, spans)
 }
 
 /** True when spans cover [low, high). @category queries @since 0.1.0 */
 export const isInside = (low: number, high: number, spans: Array<[number, number]>): boolean => {
+  if (spans.length === 0) return low >= high
   let reached = low
   for (const [from, to] of spans.sort((x, y) => x[0] - y[0])) {
     if (from > reached) break

@@ -50,7 +50,8 @@ const overlap = (x: Fixed, y: Fixed): boolean => {
  */
 export const forwardLoads = (induction: Induction): number => {
   const { graph } = induction
-  const stores: Array<Fixed> = []
+  /** By key: only accesses of the same one are compared. */
+  const stores = new Map<string, Array<Fixed>>()
   const loads: Array<Fixed> = []
   const { body } = graph.loops[0]
   for (const access of graph.accesses) {
@@ -59,18 +60,23 @@ export const forwardLoads = (induction: Induction): number => {
     const address = induction.at(access.address, access.block)
     if (address === undefined || mentions(address, isVarying)) continue
     const fixed = { access, key: fingerprint(address, false), constant: address.constant }
-    if (access.kind === "store") stores.push(fixed)
-    else loads.push(fixed)
+    if (access.kind === "load") {
+      loads.push(fixed)
+      continue
+    }
+    const same = stores.get(fixed.key)
+    if (same === undefined) stores.set(fixed.key, [fixed])
+    else same.push(fixed)
   }
-  if (stores.length === 0) return 0
+  const between = new Between(graph)
   let count = 0
   for (const load of loads) {
-    const same = stores.filter((store) => overlap(store, load))
+    const same = stores.get(load.key)?.filter((store) => overlap(store, load)) ?? []
     const source = same.find((store) => {
       const shift = distance(store, load)
       return shift >= 0 && shift + load.access.bytes <= store.access.bytes && isInteger(graph, store.access.node) &&
         graph.precedes(store.access, load.access) &&
-        same.every((other) => other === store || !comesBetween(graph, store.access, other.access, load.access))
+        same.every((other) => other === store || !between.comes(store.access, other.access, load.access))
     })
     if (source === undefined) continue
     replace(graph, load.access, source.access, distance(source, load))
@@ -87,30 +93,50 @@ const isWhole = (graph: Graph, { node }: Access): boolean =>
   graph.kind[node] === Kind.Load && isInteger(graph, node) && graph.op[node] < 0x100 &&
   loadShape(graph.op[node]) !== undefined
 
-/** True when `other` may be executed behind `store`, which precedes `load`, and before it. */
-const comesBetween = (graph: Graph, store: Access, other: Access, load: Access): boolean => {
-  if (other.block === store.block) {
-    if (graph.precedes(other, store)) return false
-    return load.block !== store.block || graph.precedes(other, load)
-  }
-  if (other.block === load.block && graph.precedes(other, load)) return true
-  return reaches(graph, other.block, load.block, store.block)
-}
+/** What may be executed between two accesses, within an iteration of loop 0. */
+class Between {
+  readonly #graph: Graph
+  /** By blocks: whether control gets from behind the first to the second without passing the third. */
+  readonly #known = new Map<number, boolean>()
+  /** By block: number of the last search that came there. */
+  readonly #seen: Int32Array
+  #search = 0
 
-/** True when control gets from behind a block to another one without passing `past`, within an iteration of loop 0. */
-const reaches = (graph: Graph, from: number, to: number, past: number): boolean => {
-  const { body, header } = graph.loops[0]
-  const seen = new Set<number>()
-  const work = [from]
-  while (work.length > 0) {
-    for (const next of graph.blocks[work.pop()!].succs) {
-      if (!body.has(next.to) || next.to === header || next.to === past || seen.has(next.to)) continue
-      if (next.to === to) return true
-      seen.add(next.to)
-      work.push(next.to)
-    }
+  constructor(graph: Graph) {
+    this.#graph = graph
+    this.#seen = new Int32Array(graph.blocks.length)
   }
-  return false
+
+  /** True when `other` may be executed behind `store`, which precedes `load`, and before it. */
+  comes(store: Access, other: Access, load: Access): boolean {
+    const graph = this.#graph
+    if (other.block === store.block) {
+      if (graph.precedes(other, store)) return false
+      return load.block !== store.block || graph.precedes(other, load)
+    }
+    if (other.block === load.block && graph.precedes(other, load)) return true
+    const count = graph.blocks.length
+    const key = (other.block * count + load.block) * count + store.block
+    let known = this.#known.get(key)
+    if (known === undefined) this.#known.set(key, known = this.#reaches(other.block, load.block, store.block))
+    return known
+  }
+
+  #reaches(from: number, to: number, past: number): boolean {
+    const { blocks, loops } = this.#graph
+    const { body, header } = loops[0]
+    const search = ++this.#search
+    const work = [from]
+    while (work.length > 0) {
+      for (const next of blocks[work.pop()!].succs) {
+        if (this.#seen[next.to] === search || next.to === header || next.to === past || !body.has(next.to)) continue
+        if (next.to === to) return true
+        this.#seen[next.to] = search
+        work.push(next.to)
+      }
+    }
+    return false
+  }
 }
 
 /** Makes the load's node compute its value from the stored one, `shift` bytes behind the store's low end. */

@@ -264,8 +264,9 @@ export class Graph {
   }
 
   #findUsers(): Array<Array<number> | undefined> {
-    const users: Array<Array<number> | undefined> = []
+    const users = new Array<Array<number> | undefined>(this.kind.length).fill(undefined)
     const add = (operand: number, user: number): void => {
+      if (operand <= 0) return
       const known = users[operand]
       if (known === undefined) users[operand] = [user]
       else known.push(user)
@@ -278,7 +279,9 @@ export class Graph {
         case Kind.Op:
         case Kind.Select:
         case Kind.Load:
-          for (const operand of [this.a[node], this.b[node], this.c[node]]) if (operand > 0) add(operand, node)
+          add(this.a[node], node)
+          add(this.b[node], node)
+          add(this.c[node], node)
       }
     }
     return users

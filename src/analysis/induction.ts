@@ -42,8 +42,12 @@ export class Induction {
   /** Loads taken as invariant; the guard evaluates them and the footprint must show that no store touches them. */
   readonly invariantLoads = new Set<number>()
   readonly graph: Graph
-  readonly #memo = new Map<number, Polynomial | undefined>()
-  readonly #invariant = new Map<number, boolean>()
+  /** By node; of the generation beside it, else out of date. */
+  readonly #memo: Array<Polynomial | undefined>
+  readonly #memoGeneration: Array<number>
+  readonly #invariant: Array<boolean>
+  readonly #invariantGeneration: Array<number>
+  #generation = 1
   readonly #ranges: Ranges
   readonly #varying: ReadonlySet<number>
   #budget = ANALYSIS_BUDGET
@@ -52,6 +56,11 @@ export class Induction {
   constructor(graph: Graph, varying: ReadonlySet<number> = new Set()) {
     this.graph = graph
     this.#varying = varying
+    const count = graph.kind.length
+    this.#memo = new Array<Polynomial | undefined>(count).fill(undefined)
+    this.#memoGeneration = new Array<number>(count).fill(0)
+    this.#invariant = new Array<boolean>(count).fill(false)
+    this.#invariantGeneration = new Array<number>(count).fill(0)
     this.#ranges = new Ranges(graph)
     for (const loop of graph.loops) for (const phi of loop.phis) if (this.#neverChanges(phi)) this.unchanged.add(phi)
     // Inner loops first: an outer pointer may advance through them.
@@ -61,12 +70,12 @@ export class Induction {
   /** Whether a node has the same value in every iteration of loop 0, and the guard can compute it. */
   isInvariant(node: number): boolean {
     const g = this.graph
-    const known = this.#invariant.get(node)
-    if (known !== undefined) return known
+    if (this.#invariantGeneration[node] === this.#generation) return this.#invariant[node]
     this.#tick()
-    this.#invariant.set(node, false)
+    this.#invariantGeneration[node] = this.#generation
+    this.#invariant[node] = false
     const result = this.#computeInvariant(node)
-    this.#invariant.set(node, result)
+    this.#invariant[node] = result
     if (result && g.kind[node] === Kind.Load) this.invariantLoads.add(node)
     return result
   }
@@ -98,11 +107,12 @@ export class Induction {
 
   /** The value of an i32 node (or the low half of an i64 node), `undefined` when it is not understood. */
   polynomial(node: number): Polynomial | undefined {
-    if (this.#memo.has(node)) return this.#memo.get(node)
+    if (this.#memoGeneration[node] === this.#generation) return this.#memo[node]
     this.#tick()
-    this.#memo.set(node, undefined)
+    this.#memoGeneration[node] = this.#generation
+    this.#memo[node] = undefined
     const value = this.#compute(node)
-    this.#memo.set(node, value)
+    this.#memo[node] = value
     return value
   }
 
@@ -148,12 +158,16 @@ export class Induction {
   /** True when every way round the loop brings the phi's own value back. */
   #neverChanges(phi: number): boolean {
     const g = this.graph
-    const back = ({ block, value }: { block: number; value: number }, at: number): boolean =>
-      at > 0 && value !== phi && g.order[block] >= 0
     const { inputs } = g.phi(phi)
-    if (inputs.some((input, at) => back(input, at) && g.kind[input.value] !== Kind.Phi)) return false
+    const work: Array<number> = []
+    for (let at = 1; at < inputs.length; at++) {
+      const { block, value } = inputs[at]
+      if (value === phi || g.order[block] < 0) continue
+      if (g.kind[value] !== Kind.Phi) return false
+      work.push(value)
+    }
+    if (work.length === 0) return true
     const seen = new Set<number>([phi])
-    const work = inputs.filter(back).map(({ value }) => value)
     while (work.length > 0) {
       const value = work.pop()!
       if (seen.has(value)) continue
@@ -203,8 +217,7 @@ export class Induction {
     }
     for (const variable of found) this.variables.set(variable.phi, variable)
     // What was computed with unsolved phis is out of date now.
-    this.#memo.clear()
-    this.#invariant.clear()
+    this.#generation++
     this.trips.clear()
   }
 

@@ -70,6 +70,10 @@ class Judge {
   readonly groups: ReadonlyArray<AccessGroup>
   readonly windows: ReadonlyArray<AccessGroup>
 
+  /** By block of an access. */
+  readonly #always = new Map<number, boolean>()
+  readonly #allOrNone = new Map<number, boolean>()
+
   constructor(induction: Induction, groups: ReadonlyArray<AccessGroup>, windows: ReadonlyArray<AccessGroup>) {
     this.induction = induction
     this.graph = induction.graph
@@ -113,14 +117,24 @@ class Judge {
 
   /** True when each iteration executes the access. */
   isAlways(access: Access): boolean {
-    const block = this.outermost(access)
-    return block !== undefined && alwaysConditions(this.induction, block)?.length === 0
+    let known = this.#always.get(access.block)
+    if (known === undefined) {
+      const block = this.outermost(access)
+      known = block !== undefined && alwaysConditions(this.induction, block)?.length === 0
+      this.#always.set(access.block, known)
+    }
+    return known
   }
 
   /** True when all iterations execute the access, and equally often, or none does. */
   isAllOrNone(access: Access): boolean {
-    const block = this.outermost(access)
-    return block !== undefined && isAllOrNone(this.induction, block)
+    let known = this.#allOrNone.get(access.block)
+    if (known === undefined) {
+      const block = this.outermost(access)
+      known = block !== undefined && isAllOrNone(this.induction, block)
+      this.#allOrNone.set(access.block, known)
+    }
+    return known
   }
 
   /**
@@ -131,6 +145,8 @@ class Judge {
   sometimesStored(window: AccessGroup): Access | undefined {
     const { graph } = this
     const { key } = window
+    const open = window.members.filter(({ access }) => !this.isAllOrNone(access))
+    if (open.length === 0) return undefined
     const common: Array<{ readonly access: Access; readonly always: boolean; readonly span: [number, number] }> = []
     for (const other of window.spreads.length > 0 ? [] : this.windows) {
       if (other.key !== key) continue
@@ -140,12 +156,13 @@ class Judge {
         if (always || this.isAllOrNone(access)) common.push({ access, always, span: [low + shift, high + shift] })
       }
     }
-    return window.members.find(({ access, high, low }) => {
+    return open.find(({ access, high, low }) => {
       const along = common.filter((other) =>
-        other.always || other.access.block === access.block || graph.dominates(other.access.block, access.block) ||
-        graph.postDominates(other.access.block, access.block)
+        other.span[0] < high && low < other.span[1] &&
+        (other.always || other.access.block === access.block || graph.dominates(other.access.block, access.block) ||
+          graph.postDominates(other.access.block, access.block))
       )
-      return !isInside(low, high, along.map(({ span }) => span)) && !this.isAllOrNone(access)
+      return !isInside(low, high, along.map(({ span }) => span))
     })?.access
   }
 

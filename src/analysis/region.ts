@@ -346,6 +346,7 @@ export class RegionState {
       for (const value of first.values) this.stack.push(value)
       return
     }
+    /** A value that is the same from everywhere, or a merge of it. */
     const phi = (pick: (s: Snapshot) => number, type: ValueType, local: number, global: number): number => {
       const value = pick(first)
       if (incoming.every((s) => pick(s) === value)) return value
@@ -355,9 +356,9 @@ export class RegionState {
     if (incoming.some(({ locals }) => locals !== first.locals)) {
       const { assigned, types } = this.context
       for (let slot = 0; slot < assigned.length; slot++) {
-        const value = first.locals[slot]
-        if (incoming.every(({ locals }) => locals[slot] === value)) continue
-        this.locals.set(slot, phi((s) => s.locals[slot], types[assigned[slot]], assigned[slot], -1))
+        if (isSame(incoming, slot)) continue
+        const local = assigned[slot]
+        this.locals.set(slot, phi((s) => s.locals[slot], types[local], local, -1))
       }
     }
     if (incoming.some(({ globals }) => globals !== first.globals)) {
@@ -430,4 +431,11 @@ export class RegionState {
     this.useWritten()
     this.graph.effects.push({ code, block: this.current, position: this.reader.start } satisfies Effect)
   }
+}
+
+/** True when a slot holds the same value wherever control comes from. */
+const isSame = (incoming: ReadonlyArray<Snapshot>, slot: number): boolean => {
+  const value = incoming[0].locals[slot]
+  for (let at = 1; at < incoming.length; at++) if (incoming[at].locals[slot] !== value) return false
+  return true
 }
