@@ -2,36 +2,22 @@
  * What it takes to open an image: fresh processes that have the same 50 MB of state ready, born with it in active data
  * segments, by copy from the image, and mapped from its file.
  */
-import { spawnSync } from "node:child_process"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { measureOpenings, openIn, type Way, type WaySamples, writeOpenings } from "../programs/measure/openings.ts"
+import { distribution, median, ratios } from "../programs/measure/statistics.ts"
 import { decodeModule } from "../src/binary/module.ts"
-import { bakeModule } from "../src/image/bake.ts"
 import { capture } from "../src/image/capture.ts"
-import { encodeImage } from "../src/image/format.ts"
 import { instrument as withState } from "../src/image/instrument.ts"
 import { large } from "./lib/bake-modules.ts"
 import { check, type Instrument } from "./lib/instrument.ts"
-import { distribution, median, ratios } from "./lib/statistics.ts"
 
 /** `bare` is the control: an instance without the state, which every way needs. */
-const WAYS = ["bare", "active", "copy", "verified", "mapped"] as const
+const WAYS = ["bare", "active", "copy", "verified", "mapped"] as const satisfies ReadonlyArray<Way>
 
 /**
- * One way to the state; one number a round.
- *
- * @category models
- * @since 0.1.0
- */
-export interface WaySamples {
-  readonly wallMs: Array<number>
-  readonly cpuMs: Array<number>
-  readonly touchMs: Array<number>
-}
-
-/**
- * Raw samples.
+ * Raw samples; one number a round.
  *
  * @category models
  * @since 0.1.0
@@ -41,58 +27,19 @@ export interface BakeSamples {
   readonly bytes: { readonly image: number; readonly active: number }
 }
 
-const CHILD = join(import.meta.dirname, "lib", "bake-child.ts")
-
-interface Opening {
-  readonly wallMs: number
-  readonly cpuMs: number
-  readonly touchMs: number
-  readonly sum: number
-}
-
-const openIn = (folder: string, way: string): Opening => {
-  const child = spawnSync(process.execPath, ["--disable-warning=ExperimentalWarning", CHILD, folder, way], {
-    encoding: "utf8"
-  })
-  if (child.status !== 0) throw new Error(`${way}: ${child.stderr}`)
-  return JSON.parse(child.stdout) as Opening
-}
-
-const measureWays = async (folder: string, rounds: number) => {
-  const bytes = await large()
-  const m = decodeModule(bytes)
-  const instrumented = withState(m)
-  const { exports } = new WebAssembly.Instance(new WebAssembly.Module(instrumented))
+const measureWays = async (folder: string, rounds: number): Promise<BakeSamples> => {
+  const m = decodeModule(await large())
+  const { exports } = new WebAssembly.Instance(new WebAssembly.Module(withState(m)))
   ;(exports["boot"] as () => void)()
-  const image = capture(m, exports, { module: "bench" })
-  const [file, active] = [encodeImage(image), bakeModule(m, image)]
-  for (
-    const [name, data] of [
-      ["plain.wasm", bytes],
-      ["instrumented.wasm", instrumented],
-      ["state.folio", file],
-      ["active.wasm", active]
-    ] as const
-  ) {
-    writeFileSync(join(folder, name), data)
-  }
-  const ways = Object.fromEntries(
-    WAYS.map((way): [string, WaySamples] => [way, { wallMs: [], cpuMs: [], touchMs: [] }])
-  ) as Record<typeof WAYS[number], WaySamples>
+  const bytes = writeOpenings(folder, m, capture(m, exports, { module: "bench" }))
   const sums = new Set<number>()
-  for (let round = -1; round < rounds; round++) {
-    for (let turn = 0; turn < WAYS.length; turn++) {
-      const way = WAYS[(round + 1 + turn) % WAYS.length]!
-      const { cpuMs, sum, touchMs, wallMs } = openIn(folder, way)
-      if (way !== "bare") sums.add(sum)
-      if (round < 0) continue
-      ways[way].wallMs.push(wallMs)
-      ways[way].cpuMs.push(cpuMs)
-      ways[way].touchMs.push(touchMs)
-    }
-  }
+  const ways = measureOpenings(WAYS, rounds, (way) => {
+    const opening = openIn(folder, way)
+    if (way !== "bare") sums.add(opening.sum)
+    return opening
+  })
   if (sums.size !== 1) throw new Error("the ways do not lead to the same state")
-  return { ways, bytes: { image: file.length, active: active.length } }
+  return { ways, bytes }
 }
 
 /**

@@ -7,12 +7,12 @@ import { probeNative } from "../layers/node/ffi.ts"
 import { NodeLanes } from "../layers/node/lanes.ts"
 import { compileOptimised } from "../layers/node/optimised.ts"
 import { sharedMapping } from "../layers/node/shared.ts"
+import { distribution, median, ratios } from "../programs/measure/statistics.ts"
 import { FRAME_BYTE } from "../src/lane/control.ts"
 import type { MappedMemory } from "../src/lane/lanes.ts"
 import { type ImportedMemory, instantiate, mixing } from "./fixtures/lanes/chunks.ts"
 import { check, type Instrument } from "./lib/instrument.ts"
 import { type Arm, pairedRounds, type RoundSamples } from "./lib/rounds.ts"
-import { distribution, median, ratios } from "./lib/statistics.ts"
 
 /**
  * Raw samples of the ceiling.

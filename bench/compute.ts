@@ -1,9 +1,9 @@
 /**
  * Arithmetic: 4096 words, each mixed 32,768 times in a register, on two threads.
  */
+import { distribution, median, ratios } from "../programs/measure/statistics.ts"
 import { check, type Instrument } from "./lib/instrument.ts"
 import { type KernelSamples, measureKernel } from "./lib/kernel-claim.ts"
-import { distribution, median, ratios } from "./lib/statistics.ts"
 
 /**
  * @category instruments

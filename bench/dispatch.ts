@@ -5,10 +5,10 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { NodeEngine } from "../layers/node/engine.ts"
+import { distribution, median } from "../programs/measure/statistics.ts"
 import { prepare } from "../src/plan/prepare.ts"
 import { check, type Instrument } from "./lib/instrument.ts"
 import { root } from "./lib/sources.ts"
-import { distribution, median } from "./lib/statistics.ts"
 
 /**
  * Microseconds of one call at one size, in pairs.

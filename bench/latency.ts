@@ -5,10 +5,10 @@
 import { NodeLanes } from "../layers/node/lanes.ts"
 import { compileOptimised } from "../layers/node/optimised.ts"
 import { sharedMapping } from "../layers/node/shared.ts"
+import { distribution, median, percentile } from "../programs/measure/statistics.ts"
 import { FRAME_BYTE } from "../src/lane/control.ts"
 import { empty } from "./fixtures/lanes/chunks.ts"
 import { check, type Instrument } from "./lib/instrument.ts"
-import { distribution, median, percentile } from "./lib/statistics.ts"
 
 /**
  * Raw samples: microseconds of a round trip.

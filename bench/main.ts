@@ -12,11 +12,11 @@
 import { existsSync, readdirSync } from "node:fs"
 import { join, relative } from "node:path"
 import { parseArgs } from "node:util"
+import { significant } from "../programs/measure/statistics.ts"
 import { type Check, type Instrument, type Summary, Unavailable } from "./lib/instrument.ts"
 import { recordMachine } from "./lib/machine.ts"
 import { regenerate, rounded, writeResult } from "./lib/record.ts"
 import { root, sourceHashes } from "./lib/sources.ts"
-import { significant } from "./lib/statistics.ts"
 
 const here = import.meta.dirname
 const results = join(root, "results")

@@ -7,12 +7,12 @@
  */
 import { readFileSync } from "node:fs"
 import { kernelTracker, kernelTrackingRefusal } from "../layers/node/reset-kernel.ts"
-import { ByteWriter } from "../src/binary/writer.ts"
+import { spread, writerModule } from "../programs/measure/resets.ts"
+import { distribution, median } from "../programs/measure/statistics.ts"
 import { Checkpoint, type ResetRung } from "../src/reset/checkpoint.ts"
 import { resettable } from "../src/reset/resettable.ts"
 import { check, type Instrument } from "./lib/instrument.ts"
 import { openQuickJs, quickJsBytes } from "./lib/quickjs.ts"
-import { distribution, median } from "./lib/statistics.ts"
 
 /**
  * Raw samples: microseconds of single resets, by `<MiB> MiB, <pages> pages` and rung; and what the store map costs while
@@ -34,7 +34,6 @@ type MapSamples = Readonly<
 
 const sizes = [8, 64] as const
 const dirty = [1, 16, 128] as const
-const PAGE = 4_096
 
 /** Times that the sound reset is asked to be faster than the compare, by size and pages. */
 const claims: Readonly<Record<string, number>> = {
@@ -46,17 +45,6 @@ const claims: Readonly<Record<string, number>> = {
   "64 MiB, 128 pages": 50
 }
 
-/** `(func (export "write") (param $at i32) (i32.store (local.get $at) (i32.const 77)))` over an exported memory. */
-const moduleBytes = (mebibytes: number): Uint8Array => {
-  const code = new ByteWriter().u8(0).u8(0x20).u32(0).u8(0x41).s32(77).u8(0x36).memarg(2, 0).u8(0x0b).finish()
-  const out = new ByteWriter().fixed32(0x6d736100).fixed32(1)
-  out.section(1, new ByteWriter().u32(1).u8(0x60).u32(1).u8(0x7f).u32(0))
-  out.section(3, new ByteWriter().u32(1).u32(0))
-  out.section(5, new ByteWriter().u32(1).u8(0).u32(mebibytes * 16))
-  out.section(7, new ByteWriter().u32(2).name("memory").u8(2).u32(0).name("write").u8(0).u32(0))
-  return out.section(10, new ByteWriter().u32(1).u32(code.length).bytes(code)).finish()
-}
-
 interface Arm {
   readonly rung: ResetRung
   readonly write: (at: number) => void
@@ -66,7 +54,7 @@ interface Arm {
 }
 
 const open = (mebibytes: number, rung: ResetRung): Arm => {
-  const prepared = resettable(moduleBytes(mebibytes), { storeMap: rung === "tracked-map" })
+  const prepared = resettable(writerModule(mebibytes), { storeMap: rung === "tracked-map" })
   if (prepared._tag === "refused") throw new Error(prepared.detail)
   const { exports } = new WebAssembly.Instance(new WebAssembly.Module(prepared.bytes))
   const memory = exports["memory"] as WebAssembly.Memory
@@ -75,10 +63,6 @@ const open = (mebibytes: number, rung: ResetRung): Arm => {
   const checkpoint = new Checkpoint(exports, prepared.layout, rung, kernelTracker)
   return { rung, memory, start, checkpoint, write: exports["write"] as Arm["write"] }
 }
-
-/** Pages to write, spread over the memory, the same ones in every round: what is learned of them then holds. */
-const spread = (mebibytes: number, pages: number): ReadonlyArray<number> =>
-  Array.from({ length: pages }, (_, index) => (index * 1_021 + 7) % (mebibytes * 256) * PAGE + 8 * index % PAGE)
 
 /** Resets of one arm in a row: a context that is in use has its pages in the caches. */
 const TURN = 8

@@ -3,9 +3,9 @@
  */
 import { spawnSync } from "node:child_process"
 import { join } from "node:path"
+import { distribution, median } from "../programs/measure/statistics.ts"
 import { check, type Instrument } from "./lib/instrument.ts"
 import { root } from "./lib/sources.ts"
-import { distribution, median } from "./lib/statistics.ts"
 
 const kinds = ["alias", "shared", "copy"] as const
 const mebibytes = [64, 256] as const

@@ -1,9 +1,9 @@
 /**
  * Memory traffic: one mix for every word of 256 MiB, on two threads.
  */
+import { distribution, median, ratios } from "../programs/measure/statistics.ts"
 import { check, type Instrument } from "./lib/instrument.ts"
 import { type KernelSamples, measureKernel } from "./lib/kernel-claim.ts"
-import { distribution, median, ratios } from "./lib/statistics.ts"
 
 /**
  * @category instruments

@@ -14,8 +14,8 @@ import { spawnSync } from "node:child_process"
 import { existsSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import * as NodeTasks from "../layers/node/NodeTasks.ts"
+import { distribution, median } from "../programs/measure/statistics.ts"
 import { check, type Instrument } from "./lib/instrument.ts"
-import { distribution, median } from "./lib/statistics.ts"
 
 /**
  * Samples of one payload, by arm.

@@ -7,12 +7,12 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync 
 import { createRequire } from "node:module"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { distribution, median, ratios } from "../programs/measure/statistics.ts"
 import { emitModule } from "../src/binary/emit.ts"
 import { decodeModule } from "../src/binary/module.ts"
 import { ByteWriter } from "../src/binary/writer.ts"
 import { sieve } from "./lib/bake-modules.ts"
 import { check, type Instrument } from "./lib/instrument.ts"
-import { distribution, median, ratios } from "./lib/statistics.ts"
 import { bakeFile } from "./lib/wizer-bake.ts"
 import { constructs, imports } from "./lib/wizer-constructs.ts"
 

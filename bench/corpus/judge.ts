@@ -6,7 +6,7 @@
  * least the 5th percentile of what two native arms make of each other on this machine; and, where nothing was
  * dispatched, when Folio used at most 1.02 times the processor time.
  */
-import { median, percentile, ratios, significant } from "../lib/statistics.ts"
+import { median, percentile, ratios, significant } from "../../programs/measure/statistics.ts"
 import { armNames } from "./arms.ts"
 import type { ProgramSamples, Restart } from "./program.ts"
 

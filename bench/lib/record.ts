@@ -4,9 +4,9 @@
  */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { significant } from "../../programs/measure/statistics.ts"
 import type { RunOptions, Summary } from "./instrument.ts"
 import type { MachineRecord } from "./machine.ts"
-import { significant } from "./statistics.ts"
 
 /**
  * The content of a `samples.json`.

@@ -20,6 +20,9 @@ const OPTIONS: Readonly<Record<string, ReadonlyArray<string>>> = {
   "cache clear": ["--cache", "--unusable", "--json"],
   doctor: ["--json"],
   bake: ["--init", "--imports", "--output", "--image", "--chunks", "--fingerprint", "--json"],
+  "bench reset": ["--init", "--run", "--imports", "--rounds", "--json"],
+  "bench tasks": ["--lanes", "--rounds", "--json"],
+  "bench bake": ["--init", "--imports", "--rounds", "--json"],
   "image inspect": ["--module", "--svg", "--json"],
   "image scan": ["--secrets", "--json"],
   "image diff": ["--svg", "--json"],
@@ -27,7 +30,7 @@ const OPTIONS: Readonly<Record<string, ReadonlyArray<string>>> = {
 }
 
 /** Commands that have commands of their own. */
-const GROUPS: ReadonlySet<string> = new Set(["cache", "image"])
+const GROUPS: ReadonlySet<string> = new Set(["bench", "cache", "image"])
 
 /** Options that take the next token as their value. */
 const VALUED: ReadonlySet<string> = new Set([
@@ -35,6 +38,9 @@ const VALUED: ReadonlySet<string> = new Set([
   "--fallback",
   "--init",
   "--imports",
+  "--run",
+  "--rounds",
+  "--lanes",
   "--output",
   "--image",
   "--chunks",

@@ -9,20 +9,14 @@ import * as Options from "@effect/cli/Options"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import { resolve } from "node:path"
-import { pathToFileURL } from "node:url"
 import * as NodeBaking from "../../layers/node/NodeBaking.ts"
-import { Baking, type BakingShape, type ImageModule } from "../../services/Baking.ts"
-import { EntryMissing } from "../../services/Errors.ts"
+import { Baking } from "../../services/Baking.ts"
 import { chunkImage } from "../../src/image/chunks.ts"
-import type { CaptureHooks } from "../../src/image/replay.ts"
+import { bootModule, readHostScript } from "./boot.ts"
 import { help } from "./help.ts"
-import { imageFailed, onFiles, readImageModule, sizeOf, writeFolder, writeInPlace } from "./image-files.ts"
-import { CommandFailed, ExitCode, failedWith, printFailure, printJson } from "./outcome.ts"
+import { imageFailed, readImageModule, sizeOf, writeFolder, writeInPlace } from "./image-files.ts"
+import { CommandFailed, ExitCode, printFailure, printJson } from "./outcome.ts"
 import { during } from "./progress.ts"
-
-/** What a module that follows the reactor convention wants to be called before anything else. */
-const INITIALIZER = "_initialize"
 
 interface Parsed {
   readonly file: string
@@ -35,91 +29,16 @@ interface Parsed {
   readonly json: boolean
 }
 
-/**
- * What a script brings: imports as its default export, or a function that makes them, `boot(instance)` where the host has
- * more to do than to give imports (WASI, glue of a compiler), and what it knows of the state that the module does not:
- * `renew`, `handles` and `refused`.
- */
-interface HostScript extends CaptureHooks {
-  readonly imports: WebAssembly.Imports
-  readonly boot: ((instance: WebAssembly.Instance) => unknown) | undefined
-}
-
-const hostOf = (script: string): Effect.Effect<HostScript, CommandFailed> =>
-  onFiles(script, async () => {
-    const found = await import(pathToFileURL(resolve(script)).href) as Readonly<Record<string, unknown>>
-    const given = found["default"]
-    const imports: unknown = typeof given === "function" ? await (given as () => unknown)() : given
-    if (typeof imports !== "object" || imports === null) throw new TypeError("its default export is no import object")
-    for (const name of ["boot", "refused"]) {
-      if (found[name] === undefined || typeof found[name] === "function") continue
-      throw new TypeError(`its export "${name}" is no function`)
-    }
-    for (const name of ["renew", "handles"]) {
-      const list = found[name]
-      if (
-        list === undefined || Array.isArray(list) && list.every((one) => one === undefined || typeof one === "string")
-      ) {
-        continue
-      }
-      throw new TypeError(`its export "${name}" is no list of names`)
-    }
-    const { boot, handles, refused, renew } = found as Partial<HostScript>
-    return { imports: imports as WebAssembly.Imports, boot, handles, refused, renew }
-  })
-
-/** What a boot ends with when it does not end well. */
-const bootFailed = (source: string, what: string, cause: unknown): CommandFailed =>
-  new CommandFailed({
-    exit: cause instanceof WebAssembly.RuntimeError ? ExitCode.trap : ExitCode.failed,
-    tag: cause instanceof WebAssembly.RuntimeError ? "Trap" : "HostException",
-    message: `${source}: "${what}" did not end: ${cause instanceof Error ? cause.message : String(cause)}`
-  })
-
-const bootWith = (
-  source: string,
-  { exports }: WebAssembly.Instance,
-  entries: ReadonlyArray<string>
-): Effect.Effect<void, CommandFailed> =>
-  Effect.forEach(entries, (entry) => {
-    const found: unknown = exports[entry]
-    if (typeof found !== "function") {
-      const names = Object.keys(exports).filter((name) => typeof exports[name] === "function" && !name.startsWith("\0"))
-      const kind = found === undefined ? undefined : "value"
-      return failedWith(new EntryMissing({ source, entry, kind, entries: names }))
-    }
-    return Effect.try({
-      try: () => void (found as () => unknown)(),
-      catch: (cause) => bootFailed(source, entry, cause)
-    })
-  }, { discard: true })
-
 /** Where the baked module goes when nothing else is asked for. */
 const besides = (file: string): string => `${file.replace(/\.wa(?:sm|t)$/i, "")}.baked.wasm`
-
-/** An instance that the script and the exports have booted. */
-const boot = (baking: BakingShape, module: ImageModule, { boot, imports }: HostScript, init: Option.Option<string>) =>
-  Effect.gen(function*() {
-    const instance = yield* baking.instantiate(module, imports)
-    if (boot !== undefined) {
-      yield* Effect.tryPromise({
-        try: async () => await boot(instance),
-        catch: (cause) => bootFailed(module.name, "boot", cause)
-      })
-    }
-    // A host of its own initialises the module itself, once.
-    const initialises = boot === undefined && module.decoded.exports.some(({ name }) => name === INITIALIZER)
-    yield* bootWith(module.name, instance, [...initialises ? [INITIALIZER] : [], ...Option.toArray(init)])
-    return instance
-  })
 
 /** Boots, captures and writes; says what it has written. */
 const keep = ({ chunks, file, fingerprint, image, init, imports, output }: Parsed) =>
   Effect.gen(function*() {
     const baking = yield* Baking
     const module = yield* readImageModule(file)
-    const host: HostScript = Option.isSome(imports) ? yield* hostOf(imports.value) : { imports: {}, boot: undefined }
-    const booting = boot(baking, module, host, init)
+    const host = yield* readHostScript(imports)
+    const booting = bootModule(baking, module, host, init)
     // What a script's host prints must not run into a line of ours.
     const instance = yield* Option.isSome(imports) ? booting : during(`${module.name}: booting`, booting)
     const state = yield* during(

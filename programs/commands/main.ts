@@ -15,6 +15,7 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import { arrange, unknownOption } from "./argv.ts"
 import { bake } from "./bake.ts"
+import { bench } from "./bench.ts"
 import { cache } from "./cache.ts"
 import { doctor } from "./doctor.ts"
 import { help } from "./help.ts"
@@ -36,7 +37,7 @@ const folio = Command.make("folio").pipe(
     ],
     "Whole programs: node --import folio-wasm/register app.mjs"
   )),
-  Command.withSubcommands([run, inspect, prepare, cache, bake, image, doctor])
+  Command.withSubcommands([run, inspect, prepare, cache, bake, image, bench, doctor])
 )
 
 const cli = Command.run(folio, { name: "Folio", version: packageVersion, executable: "folio" })

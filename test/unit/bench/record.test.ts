@@ -6,7 +6,7 @@ import { check } from "../../../bench/lib/instrument.ts"
 import { recordMachine } from "../../../bench/lib/machine.ts"
 import { regenerate, rounded, toText, writeResult } from "../../../bench/lib/record.ts"
 import { root, sourceHashes } from "../../../bench/lib/sources.ts"
-import { median } from "../../../bench/lib/statistics.ts"
+import { median } from "../../../programs/measure/statistics.ts"
 
 const summarise = (samples: ReadonlyArray<number>) => ({
   figure: median(samples),

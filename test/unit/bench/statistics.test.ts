@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { pairedRounds } from "../../../bench/lib/rounds.ts"
-import { distribution, median, percentile, ratios, significant } from "../../../bench/lib/statistics.ts"
+import { distribution, median, percentile, ratios, significant } from "../../../programs/measure/statistics.ts"
 
 describe("statistics", () => {
   it("a percentile lies between neighbours", () => {
