@@ -249,9 +249,12 @@ class Builder extends RegionState {
       case 0x12:
         return this.call(this.module.types[this.module.functions[reader.index].typeIndex], true, "call")
       case 0x11:
+        if (this.followIndirect(reader.index, reader.index2)) return
+        this.graph.used.push(this.pop())
+        return this.call(this.module.types[reader.index], false, "call-indirect")
       case 0x13:
         this.graph.used.push(this.pop())
-        return this.call(this.module.types[reader.index], opcode === 0x13, "call-indirect")
+        return this.call(this.module.types[reader.index], true, "call-indirect")
       case 0x3f:
         if (reader.memory !== 0) this.effect("other-memory")
         this.stack.push(this.node(Kind.MemorySize, 0, 0, 0, 0, "i32"))
@@ -307,8 +310,9 @@ class Builder extends RegionState {
    */
   follow(functionIndex: number): boolean {
     const { limits, module } = this
-    if (limits.summaries?.follows(functionIndex, this.reader.position) !== true) return false
-    if ([this.context, ...this.callers].some((context) => context.functionIndex === functionIndex)) return false
+    if (limits.summaries?.follows(functionIndex, this.reader.position) !== true || this.isOpen(functionIndex)) {
+      return false
+    }
     const { body, typeIndex } = module.functions[functionIndex]
     const functionType = module.types[typeIndex]!
     const { codeStart, types } = localTypes(module, functionIndex)
@@ -342,6 +346,46 @@ class Builder extends RegionState {
     while (this.frames.length > base && this.reader.next()) this.step()
     this.context = this.callers.pop()!
     this.locals = callerLocals
+    return true
+  }
+
+  isOpen(functionIndex: number): boolean {
+    return [this.context, ...this.callers].some((context) => context.functionIndex === functionIndex)
+  }
+
+  /**
+   * Goes on in each function that the call may reach, as behind a chain of comparisons of the element's index; where
+   * none of them is meant, the call is a trap.
+   */
+  followIndirect(typeIndex: number, table: number): boolean {
+    const { graph, limits, reader } = this
+    const targets = limits.summaries?.targets(typeIndex, table, reader.position)
+    if (targets === undefined || targets.some(({ functionIndex }) => this.isOpen(functionIndex))) return false
+    const { params, results } = this.module.types[typeIndex]!
+    graph.indirect.set(reader.start, targets)
+    const element = this.pop()
+    const operands = this.popMany(params.length)
+    const frame = this.frame("block", { params: [], results }, undefined)
+    this.frames.push(frame)
+    for (const { elements, functionIndex } of targets) {
+      const equal = elements.map((one) => this.node(Kind.Op, 0x46, element, this.constant(one), 0, "i32"))
+      const from = this.twoWay(equal.reduce((x, y) => this.node(Kind.Op, 0x72, x, y, 0, "i32")))
+      const otherwise = this.snapshot([], "false")
+      const next = graph.newBlock()
+      graph.edge(from, next, "true")
+      this.current = next
+      this.stack.push(...operands)
+      this.follow(functionIndex)
+      if (this.reachable) this.branch(0, "jump")
+      this.stack.length = frame.height
+      this.locals.restore(otherwise.locals)
+      this.globals.restore(otherwise.globals)
+      this.reachable = true
+      this.fallThrough(otherwise.block)
+    }
+    graph.used.push(...this.writtenNow())
+    this.reachable = false
+    this.end()
     return true
   }
 
@@ -380,8 +424,13 @@ const writtenGlobals = (module: WasmModule, shape: LoopShape, summaries: Summari
   const found = new Set<number>()
   while (reader.next()) {
     if (reader.opcode === 0x24 && isIntegerGlobal(module, reader.index)) found.add(reader.index)
-    if (reader.opcode !== 0x10 || summaries?.follows(reader.index, reader.position) !== true) continue
-    for (const index of summaries.of(reader.index).writes) found.add(index)
+    const callees = reader.opcode === 0x10 && summaries?.follows(reader.index, reader.position) === true
+      ? [reader.index]
+      : reader.opcode === 0x11
+      ? summaries?.targets(reader.index, reader.index2, reader.position)?.map(({ functionIndex }) => functionIndex) ??
+        []
+      : []
+    for (const callee of callees) for (const index of summaries!.of(callee).writes) found.add(index)
   }
   return found
 }

@@ -223,14 +223,16 @@ class FlowBuilder {
     this.preds[to].push(from)
   }
 
-  effectOf({ index, opcode, position, start }: InstructionReader): EffectCode | undefined {
+  effectOf({ index, index2, opcode, position, start }: InstructionReader): EffectCode | undefined {
     switch (opcode) {
       case 0x10:
         if (this.summaries?.follows(index, position) !== true) return "call"
         this.calls.push(start)
         return undefined
       case 0x11:
-        return "call-indirect"
+        if (this.summaries?.targets(index, index2, position) === undefined) return "call-indirect"
+        this.calls.push(start)
+        return undefined
       case 0x24:
         return isIntegerGlobal(this.module, index) ? undefined : "global-write"
       default:

@@ -10,6 +10,7 @@
 import type { ValueType } from "../binary/module.ts"
 import type { Dominators } from "./dominators.ts"
 import { dominates, dominators } from "./dominators.ts"
+import type { IndirectTarget } from "./tables.ts"
 
 /** Kinds of value nodes. @category model @since 0.1.0 */
 export const Kind = {
@@ -169,6 +170,8 @@ export class Graph {
   readonly bulk = new Set<number>()
   /** Calls that were followed: where they stand. */
   readonly calls: Array<{ readonly position: number; readonly block: number }> = []
+  /** What calls through tables, which were followed, may reach: by where they stand. */
+  readonly indirect = new Map<number, ReadonlyArray<IndirectTarget>>()
   /** Functions whose bodies were followed. */
   readonly callees = new Set<number>()
   /** Globals that the region writes, callees included. */

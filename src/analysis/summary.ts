@@ -9,6 +9,8 @@ import { InstructionReader } from "../binary/instruction.ts"
 import type { WasmModule } from "../binary/module.ts"
 import { localTypes, ModuleFormatError } from "../binary/module.ts"
 import { handlesReference } from "./scan.ts"
+import type { IndirectTarget } from "./tables.ts"
+import { Tables } from "./tables.ts"
 
 /**
  * What a call amounts to.
@@ -41,9 +43,18 @@ export class Summaries {
   readonly #module: WasmModule
   readonly #known = new Map<number, FunctionSummary>()
   readonly #open = new Set<number>()
+  readonly #tables: Tables | undefined
 
-  constructor(module: WasmModule) {
+  /** `indirect`: whether calls through tables of known contents are followed, too. */
+  constructor(module: WasmModule, indirect: boolean) {
     this.#module = module
+    this.#tables = indirect ? new Tables(module) : undefined
+  }
+
+  /** What a `call_indirect` that ends at `position` may reach, when it is followed. */
+  targets(typeIndex: number, table: number, position: number): ReadonlyArray<IndirectTarget> | undefined {
+    if (this.#module.bytes[position] === 0x00) return undefined
+    return this.#tables?.targets(typeIndex, table, (index) => this.of(index).followable)
   }
 
   /** True when a call that ends at `position` is followed: a followable callee, unless it never returns. */

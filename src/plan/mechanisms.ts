@@ -12,6 +12,7 @@
  * - `calls`: small callees are followed;
  * - `early-exits`: loops that may trap or leave early run apart and are undone when they do;
  * - `checked-loads`: loads of unknown address are compared with the stores when they are executed;
+ * - `indirect-calls`: so are calls through tables of known contents;
  * - `forwarding`: a load from a fixed address has the value that the same iteration has stored there;
  * - `last-iterations`: the last iterations run apart, too, and what they leave in locals is handed over;
  * - `polled-loops`: inner loops of unknown length behind an early exit look whether the dispatch was given up.
@@ -23,6 +24,7 @@ export const MECHANISMS = [
   "reductions",
   "private-windows",
   "calls",
+  "indirect-calls",
   "forwarding",
   "early-exits",
   "checked-loads",

@@ -74,7 +74,9 @@ export class Planner {
   constructor(module: WasmModule, options: PlannerOptions) {
     this.#module = module
     this.#options = options
-    this.#summaries = options.mechanisms.has("calls") ? new Summaries(module) : undefined
+    this.#summaries = options.mechanisms.has("calls")
+      ? new Summaries(module, options.mechanisms.has("indirect-calls"))
+      : undefined
     this.#code = new CodeIndex(module)
   }
 

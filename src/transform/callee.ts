@@ -26,7 +26,7 @@ export interface ChunkSpace {
   readonly polling: Polling | undefined
   /** Globals of the chunk module: captured globals by index, the size of memory by -1. */
   readonly chunkGlobal: ReadonlyMap<number, number>
-  /** Emits a call of a function of the guest, or its body in the place of the call. */
+  /** Emits the call that the reader stands on, or the body of what it calls. */
   call(code: Assembler, reader: InstructionReader, fresh: (type: ValueType) => number, address: () => number): void
   /** True for a global that the loop writes. */
   writes(index: number): boolean
@@ -54,7 +54,9 @@ export const isInlined = (module: WasmModule, functionIndex: number): boolean =>
   if (body.end - body.start > MAXIMUM_INLINED_BYTES) return false
   const reader = new InstructionReader(module.bytes, localTypes(module, functionIndex).codeStart, body.end)
   // A call that never returns is a trap in a chunk.
-  while (reader.next()) if (reader.opcode === 0x10 && module.bytes[reader.position] !== 0x00) return false
+  while (reader.next()) {
+    if ((reader.opcode === 0x10 || reader.opcode === 0x11) && module.bytes[reader.position] !== 0x00) return false
+  }
   return true
 }
 
@@ -142,7 +144,7 @@ const copyCallee = (module: WasmModule, reader: InstructionReader, chunk: ChunkS
     else if (opcode === 0x22) code.tee(target.local(reader.index))
     else if (opcode === 0x0f && target.inBlock) code.br(depth)
     else if (opcode === 0x24 && chunk.writes(reader.index)) code.setGlobal(chunk.ownGlobal(reader.index))
-    else if (opcode === 0x10) chunk.call(code, reader, target.fresh, target.address)
+    else if (opcode === 0x10 || opcode === 0x11) chunk.call(code, reader, target.fresh, target.address)
     else if (opcode === 0x23) {
       const own = chunk.writes(reader.index) ? chunk.ownGlobal(reader.index) : chunk.chunkGlobal.get(reader.index)
       const { init, mutable, valueType } = module.globals[reader.index]

@@ -25,6 +25,7 @@
  */
 import type { AccessGroup } from "../analysis/footprint.ts"
 import type { LoopShape } from "../analysis/scan.ts"
+import type { IndirectTarget } from "../analysis/tables.ts"
 import { testsOf } from "../analysis/trip.ts"
 import { InstructionReader } from "../binary/instruction.ts"
 import type { ValueType, WasmModule } from "../binary/module.ts"
@@ -32,7 +33,7 @@ import type { FrameLayout } from "../plan/frame.ts"
 import { Saved, Ticket } from "../plan/frame.ts"
 import type { LoopFacts } from "../plan/loop.ts"
 import type { Obligation } from "../plan/types.ts"
-import { assembleModule, Assembler, CONTROL, functionBody } from "./assembler.ts"
+import { assembleModule, Assembler, CONTROL, functionBody, TYPE_BYTE } from "./assembler.ts"
 import type { ChunkSpace } from "./callee.ts"
 import { calleeBody, inlineCallee, isInlined, isOutside, LOOP } from "./callee.ts"
 import { Checks } from "./checks.ts"
@@ -225,12 +226,47 @@ class ChunkEmitter implements ChunkSpace {
   }
 
   call(code: Assembler, reader: InstructionReader, fresh: (type: ValueType) => number, address: () => number): void {
-    const { index, position } = reader
-    const callee = this.calleeIndex.get(index)
+    const { graph } = this.facts
+    const { index, opcode, position, start } = reader
     // A call that does not return is none of an iteration's, even of a function that iterations call elsewhere.
-    if (!this.facts.graph.callees.has(index) || this.module.bytes[position] === 0x00) code.op(0x00)
+    if (this.module.bytes[position] === 0x00) code.op(0x00)
+    else if (opcode === 0x10) this.callFunction(code, index, fresh, address)
+    else if (graph.indirect.has(start)) this.callOneOf(code, index, graph.indirect.get(start)!, fresh, address)
+    else code.op(0x00)
+  }
+
+  callFunction(code: Assembler, index: number, fresh: (type: ValueType) => number, address: () => number): void {
+    const callee = this.calleeIndex.get(index)
+    if (!this.facts.graph.callees.has(index)) code.op(0x00)
     else if (callee !== undefined) code.call(callee)
     else inlineCallee(this.module, index, this, code, fresh, address)
+  }
+
+  /** A chunk has no table: (if (i32.eq element constant) (then call) (else … (unreachable))). */
+  callOneOf(
+    code: Assembler,
+    typeIndex: number,
+    targets: ReadonlyArray<IndirectTarget>,
+    fresh: (type: ValueType) => number,
+    address: () => number
+  ): void {
+    const { params, results } = this.module.types[typeIndex]!
+    const element = fresh("i32")
+    const operands = params.map(fresh)
+    code.set(element)
+    for (const operand of [...operands].reverse()) code.set(operand)
+    for (const { elements, functionIndex } of targets) {
+      elements.forEach((one, k) => {
+        code.get(element).i32(one).op(0x46)
+        if (k > 0) code.op(0x72)
+      })
+      code.out.u8(0x04).u8(results.length === 0 ? 0x40 : TYPE_BYTE[results[0]])
+      for (const operand of operands) code.get(operand)
+      this.callFunction(code, functionIndex, fresh, address)
+      code.op(0x05)
+    }
+    code.op(0x00)
+    for (const _ of targets) code.end()
   }
 
   /** Leaves locals of the last iteration in the frame. */
@@ -389,6 +425,7 @@ class ChunkEmitter implements ChunkSpace {
           code.br(depth + 2)
           break
         case 0x10:
+        case 0x11:
           this.call(code, reader, (type) => this.local(type), () => this.address)
           break
         default:
