@@ -127,7 +127,9 @@ export const inspect = Command.make(
       Options.withDescription("a page with a map of the module, coloured by what stands in the way")
     ),
     profile: Options.text("profile").pipe(
-      Options.withDescription("a file of folio run --profile: weighs the map, and tells each loop's share of the run"),
+      Options.withDescription(
+        "a profile of the module, or a folder of profiles: weighs the map, tells each loop's share of the run"
+      ),
       Options.optional
     ),
     output: Options.text("output").pipe(

@@ -24,7 +24,7 @@ import { readModule } from "./file.ts"
 import { help } from "./help.ts"
 import { CommandFailed, ExitCode, failedWith, printFailure, printJson, usage } from "./outcome.ts"
 import { prepareApart } from "./prepare-apart.ts"
-import { readProfileFile } from "./profile-file.ts"
+import { isProfileFolder, readProfileFile } from "./profile-file.ts"
 import { endProgress, PROGRESS_MS, showsProgress } from "./progress.ts"
 import { type Row, table } from "./table.ts"
 
@@ -161,7 +161,9 @@ const work = (
         message: `no .wasm file in ${places.join(", ")}; modules inside of scripts are prepared when a program runs`
       })
     }
-    if (Option.isSome(profile) && files.length > 1) return yield* usage("--profile is of one module: give one file")
+    if (Option.isSome(profile) && files.length > 1 && !isProfileFolder(profile.value)) {
+      return yield* usage("a file of --profile is of one module: give that, or a folder of profiles")
+    }
     const budget = { budgetMs, budgetBytes: budgetMib * 1024 ** 2 }
     const outcomes = yield* Effect.forEach(
       files,
@@ -209,7 +211,9 @@ export const prepare = Command.make(
       Options.withDefault(DEFAULT_BUDGET.budgetBytes / 1024 ** 2)
     ),
     profile: Options.text("profile").pipe(
-      Options.withDescription("a file of folio run --profile: its hottest loops first, those without work not at all"),
+      Options.withDescription(
+        "a profile of the module, or a folder of profiles: hottest loops first, those without work not at all"
+      ),
       Options.optional
     ),
     again: Options.boolean("again").pipe(Options.withDescription("prepare what the cache knows already, too")),

@@ -22,9 +22,11 @@ import * as Effect from "effect/Effect"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import { createHash } from "node:crypto"
+import { statSync } from "node:fs"
 import { readFile } from "node:fs/promises"
+import { join } from "node:path"
 import type { WasmModule } from "../../src/binary/module.ts"
-import { type Profile, PROFILE_VERSION } from "../../src/profile/profile.ts"
+import { type Profile, PROFILE_VERSION, profileDocument } from "../../src/profile/profile.ts"
 import type { ModuleFile } from "./file.ts"
 import { CommandFailed, ExitCode } from "./outcome.ts"
 
@@ -67,30 +69,32 @@ const sha256 = (bytes: Uint8Array): string => createHash("sha256").update(bytes)
  * @since 0.1.0
  */
 export const encodeProfile = ({ bytes, name }: ModuleFile, decoded: WasmModule, profile: Profile): string => {
-  const document: typeof ProfileFile.Type = {
-    format: "folio-profile",
-    version: PROFILE_VERSION,
-    module: { name, bytes: bytes.length, sha256: sha256(bytes) },
-    instructions: profile.instructions,
-    functions: profile.functions.map(({ index, ...counts }) => {
-      const name = decoded.functionNames.get(index)
-      return { index, ...name === undefined ? {} : { name }, ...counts }
-    })
-  }
+  const module = { name, bytes: bytes.length, sha256: sha256(bytes) }
+  const document: typeof ProfileFile.Type = profileDocument(module, decoded.functionNames, profile)
   return `${JSON.stringify(document, null, 1)}\n`
 }
 
 const messageOf = (cause: unknown): string => cause instanceof Error ? cause.message : String(cause)
 
 /**
- * Reads the profile of a module. Fails where it is none, or that of another module.
+ * Whether a profile is to be looked for in a folder: that of a module is named by its SHA-256 there.
+ *
+ * @category queries
+ * @since 0.1.0
+ */
+export const isProfileFolder = (place: string): boolean =>
+  statSync(place, { throwIfNoEntry: false })?.isDirectory() === true
+
+/**
+ * Reads the profile of a module, from its file or out of a folder. Fails where it is none, or that of another module.
  *
  * @category decoding
  * @since 0.1.0
  */
-export const readProfileFile = (file: string, module: ModuleFile): Effect.Effect<Profile, CommandFailed> => {
+export const readProfileFile = (place: string, module: ModuleFile): Effect.Effect<Profile, CommandFailed> => {
   const failed = (exit: number, detail: string) => new CommandFailed({ exit, tag: "ProfileInvalid", message: detail })
   return Effect.gen(function*() {
+    const file = isProfileFolder(place) ? join(place, `${sha256(module.bytes)}.json`) : place
     const text = yield* Effect.tryPromise({
       try: () => readFile(file, "utf8"),
       catch: (cause) => failed(ExitCode.failed, `${file}: ${messageOf(cause)}`)

@@ -27,9 +27,10 @@ import { InstructionReader } from "../binary/instruction.ts"
 import { localTypes, type WasmModule } from "../binary/module.ts"
 import { ByteReader, ModuleFormatError } from "../binary/reader.ts"
 import { ByteWriter } from "../binary/writer.ts"
+import { hiddenPrefix } from "../plan/hidden.ts"
 
 /** Name of the exported memory with the counters. @category constants @since 0.1.0 */
-export const COUNTERS_EXPORT = "\u0000profile:counters"
+export const COUNTERS_EXPORT = `${hiddenPrefix}counters`
 
 /**
  * Where the counters of a loop are.

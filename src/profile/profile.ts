@@ -6,7 +6,7 @@
 import type { FunctionCounters } from "./instrument.ts"
 
 /** Version of the profile's shape; another version is not used. @category constants @since 0.1.0 */
-export const PROFILE_VERSION = 1
+export const PROFILE_VERSION = 1 as const
 
 /**
  * Counts of a loop.
@@ -94,6 +94,38 @@ export const readProfile = (
     functions: profiles
   }
 }
+
+/**
+ * The module that a profile is of.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ProfiledModule {
+  /** A file's name, or the script that compiled it. */
+  readonly name: string
+  readonly bytes: number
+  /** Of its bytes, in hexadecimal digits. */
+  readonly sha256: string
+}
+
+/**
+ * A profile as it is written to a file: plain data, to be decoded by `ProfileFile` of the command line.
+ *
+ * @param names of functions, by index
+ * @category encoding
+ * @since 0.1.0
+ */
+export const profileDocument = (module: ProfiledModule, names: ReadonlyMap<number, string>, profile: Profile) => ({
+  format: "folio-profile" as const,
+  version: PROFILE_VERSION,
+  module,
+  instructions: profile.instructions,
+  functions: profile.functions.map(({ index, ...counts }) => {
+    const name = names.get(index)
+    return { index, ...name === undefined ? {} : { name }, ...counts }
+  })
+})
 
 /**
  * Of each loop that was entered the share of all instructions that was executed inside it, by the offset of its `loop`
