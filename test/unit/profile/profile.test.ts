@@ -115,7 +115,7 @@ describe("a profile", () => {
       assert.lengthOf(chunks, 1)
       assert.isTrue(WebAssembly.validate(new Uint8Array(guest ?? [])))
       const both = prepare(bytes, { profile: shares }).plan.loops.filter((loop) => loop._tag === "planned")
-      assert.deepStrictEqual(both.map((loop) => [loop.functionIndex, loop.index]), [[1, 1], [4, 0]])
+      assert.deepStrictEqual(both.map(({ functionIndex }) => functionIndex), [1, 4])
     })
   })
 })
