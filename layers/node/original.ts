@@ -27,7 +27,8 @@ const { compile, compileStreaming, instantiate, instantiateStreaming, Instance, 
 // The host's own type of it: that of a page has no such function.
 const { performance: timing } = globalThis as unknown as { readonly performance: Performance }
 const now = timing.now.bind(timing)
-const utilization = timing.eventLoopUtilization.bind(timing)
+// Bun has none: a thread there counts as busy all the time.
+const utilization = (timing as Partial<Performance>).eventLoopUtilization?.bind(timing)
 
 const ownOriginals = () => ({
   functions: {
@@ -44,7 +45,7 @@ const ownOriginals = () => ({
   exportsGetter: Instance && Object.getOwnPropertyDescriptor(Instance.prototype, "exports")?.get,
   clock: {
     now,
-    busy: () => now() - utilization().idle,
+    busy: () => now() - (utilization?.().idle ?? 0),
     setTimeout
   } as const
 })
