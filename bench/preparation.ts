@@ -14,7 +14,7 @@ import { Arm } from "./corpus/arm.ts"
 import { install, readFolder } from "./corpus/folder.ts"
 import { check, type Instrument } from "./lib/instrument.ts"
 import type { PreparationRecord } from "./lib/preparation-child.ts"
-import { median, significant } from "./lib/statistics.ts"
+import { median, significant } from "../programs/measure/statistics.ts"
 
 /**
  * Raw samples: rounds by program.
