@@ -69,7 +69,7 @@ export interface OpenImageOptions extends ApplyOptions {
   readonly hooks?: ReplayHooks | undefined
   /**
    * Take the pages as they are, without comparing their hashes: for an image that only its owner can write. A mapped
-   * page is then read when it is first touched.
+   * page is then read when it is first touched. What the image says besides its pages is compared all the same.
    */
   readonly trusted?: boolean | undefined
 }

@@ -9,15 +9,18 @@
  * memory grows as ever, and the mapping goes with it.
  *
  * The file must stay as it is while a memory maps it: replace it by renaming a new one over it, never by writing into
- * it. Where mapping is refused (no `node:ffi`, a memory that lanes see already), the pages are read instead.
+ * it. Where mapping is refused (no `node:ffi`, a memory that lanes see already), the pages are read into the memory.
+ *
+ * Pages are compared with their hashes where they then are, so an instance whose image turns out to be damaged is of no
+ * use any more.
  *
  * @since 0.1.0
  */
 import * as Fs from "node:fs"
 import type { WasmModule } from "../../src/binary/module.ts"
-import { applyImage, copyPages, type PageWriter } from "../../src/image/apply.ts"
+import { applyImage, type PageWriter } from "../../src/image/apply.ts"
 import type { ApplyOptions } from "../../src/image/apply.ts"
-import { checkPage, decodeImage, decodeIndex, imageSizes } from "../../src/image/format.ts"
+import { checkPage, decodeIndex, imageSizes } from "../../src/image/format.ts"
 import { Mismatch } from "../../src/image/mismatch.ts"
 import { type Image, isZeroPage, type MemoryImage, PAGE_BYTES } from "../../src/image/model.ts"
 import { isSharedBuffer } from "../../src/wire/realm.ts"
@@ -40,6 +43,17 @@ export interface OpenedFile {
   readonly reason: string | undefined
 }
 
+/** Reads into a range of bytes; tells how many there were. */
+const readInto = (fd: number, target: Uint8Array, position: number): number => {
+  let length = 0
+  while (length < target.length) {
+    const got = Fs.readSync(fd, target, length, target.length - length, position + length)
+    if (got === 0) break
+    length += got
+  }
+  return length
+}
+
 /**
  * Bytes of a file; fewer where it ends before.
  *
@@ -48,13 +62,7 @@ export interface OpenedFile {
  */
 export const readAt = (fd: number, bytes: number, position: number): Uint8Array<ArrayBuffer> => {
   const buffer = new Uint8Array(bytes)
-  let length = 0
-  while (length < bytes) {
-    const got = Fs.readSync(fd, buffer, length, bytes - length, position + length)
-    if (got === 0) break
-    length += got
-  }
-  return buffer.subarray(0, length)
+  return buffer.subarray(0, readInto(fd, buffer, position))
 }
 
 /**
@@ -104,7 +112,8 @@ const stretchesOf = (image: MemoryImage, position: number): ReadonlyArray<Stretc
 }
 
 /** Why this memory cannot be mapped; undefined when it can. */
-const refusal = (memory: WebAssembly.Memory, calls: NativeCalls): string | undefined => {
+const refusal = (memory: WebAssembly.Memory, calls: NativeCalls | string): string | undefined => {
+  if (typeof calls === "string") return calls
   if (isSharedBuffer(memory.buffer)) return "the memory is shared"
   if (aliasMapping(memory, calls).mappedBytes > 0) return "lanes see the memory already"
   return calls.address(memory.buffer) % SYSTEM_PAGE === 0n ? undefined : "the memory is not aligned to a page"
@@ -121,45 +130,35 @@ const mapStretch = (calls: NativeCalls, base: bigint, fd: number, { count, page,
   return false
 }
 
-/** Maps the pages of one memory, and reads those that are refused. */
+/** Maps the pages of one memory, and reads those that are refused. Returns why any were. */
 const writeMemory = (
-  calls: NativeCalls,
+  calls: NativeCalls | string,
   fd: number,
   memory: WebAssembly.Memory,
   image: MemoryImage,
   position: number
 ): string | undefined => {
-  const why = refusal(memory, calls)
   const bytes = new Uint8Array(memory.buffer)
-  const base = why === undefined ? calls.address(memory.buffer) : 0n
-  let reason = why
+  let reason = refusal(memory, calls)
+  const native = reason === undefined && typeof calls !== "string" ? calls : undefined
+  const base = native?.address(memory.buffer) ?? 0n
   for (const stretch of stretchesOf(image, position)) {
-    if (why === undefined && mapStretch(calls, base, fd, stretch)) continue
-    reason ??= `mmap refuses (error ${calls.errno()})`
-    bytes.set(readAt(fd, stretch.count * PAGE_BYTES, stretch.position), stretch.page * PAGE_BYTES)
+    if (native !== undefined) {
+      if (mapStretch(native, base, fd, stretch)) continue
+      reason ??= `mmap refuses (error ${native.errno()})`
+    }
+    const from = stretch.page * PAGE_BYTES
+    readInto(fd, bytes.subarray(from, from + stretch.count * PAGE_BYTES), stretch.position)
   }
   for (const { page } of image.delta.filter(isZeroPage)) bytes.fill(0, page * PAGE_BYTES, (page + 1) * PAGE_BYTES)
   return reason
 }
 
-/** Compares what is mapped with the hashes of the index, which reads every page once. */
+/** Compares what is there with the hashes of the index, which reads every page once. */
 const verify = ({ buffer }: WebAssembly.Memory, image: MemoryImage, memory: number): void => {
   for (const { hash, page } of image.delta.filter((page) => !isZeroPage(page))) {
     checkPage(`page ${page} of memory ${memory}`, hash, new Uint8Array(buffer, page * PAGE_BYTES, PAGE_BYTES))
   }
-}
-
-const copyFile = (
-  m: WasmModule,
-  exports: WebAssembly.Exports,
-  fd: number,
-  options: ApplyOptions & { readonly trusted?: boolean | undefined },
-  check: (image: Image) => void
-): Image => {
-  const image = decodeImage(readAt(fd, Fs.fstatSync(fd).size, 0), options.trusted)
-  check(image)
-  applyImage(m, exports, image, options, copyPages)
-  return image
 }
 
 /**
@@ -179,9 +178,6 @@ export const openImageFile = (
 ): OpenedFile => {
   const fd = Fs.openSync(place, "r")
   try {
-    if (typeof calls === "string") {
-      return { image: copyFile(m, exports, fd, options, check), how: "copied", reason: calls }
-    }
     const { image, pagesAt } = readIndex(fd, options.trusted)
     check(image)
     let reason: string | undefined

@@ -8,7 +8,7 @@
  * What does not fit:
  *
  * - about the file: `unreadable`, `truncated`, `malformed`, `version`, `corrupt` (bytes differ from their hash)
- * - about what it is for: `module` (made from another module), `fingerprint`
+ * - about what it is for: `module` (made from another module), `fingerprint`, `invalidated` (the host says so)
  * - about the target: `no-memory`, `maximum` (larger than the memory or table may become), `larger` (the target is larger
  *   than the image already), `import` (an immutable imported global has another value), `baked`
  * - about what cannot be held: `hidden` (not exported), `shared`, `page-size`, `reference`, `table` (a slot holds a
@@ -26,6 +26,7 @@ export type MismatchCode =
   | "corrupt"
   | "module"
   | "fingerprint"
+  | "invalidated"
   | "no-memory"
   | "maximum"
   | "larger"

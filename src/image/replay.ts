@@ -6,7 +6,7 @@
  * | captured | memory, mutable globals, tables, dropped segments | the image | `capture`; `captured` looks at it after |
  * | renewed | seeds, keys, identifiers, caches of time | the caller's hook of that name | before the first call |
  * | rebound | files, streams, handles of the host | the caller's hook of that name | before the first call |
- * | invalidated | what the state depends on: configuration, versions | the fingerprint | before anything is written |
+ * | invalidated | what the state depends on: configuration, versions | the fingerprint, or the hook | before anything is written |
  * | refused | live state that no hook can make again: open transactions, sockets | `refused`, at the capture | no image |
  *
  * An image says by name what must be renewed and rebound. A name without a hook refuses the replay: an image whose seed
@@ -42,6 +42,11 @@ export type ReplayHook = (exports: WebAssembly.Exports, name: string) => void
  * @since 0.1.0
  */
 export interface ReplayHooks {
+  /**
+   * Says why the state does not hold any more, for what no fingerprint names; undefined when it does. Asked before
+   * anything is written.
+   */
+  readonly invalidated?: ((image: Pick<Image, "module" | "fingerprint">) => string | undefined) | undefined
   /** Looks at the state before anything is renewed and objects with a reason. */
   readonly captured?: ((exports: WebAssembly.Exports) => string | undefined) | undefined
   readonly renewed?: Readonly<Record<string, ReplayHook>> | undefined
@@ -107,12 +112,20 @@ const hookOf = (hooks: Readonly<Record<string, ReplayHook>> | undefined, name: s
   hooks !== undefined && Object.hasOwn(hooks, name) ? hooks[name] : undefined
 
 /**
- * Refuses an image that asks for a hook that is not there, before anything is written.
+ * Refuses an image that the host says is no longer valid, or that asks for a hook that is not there, before anything is
+ * written.
  *
  * @category replaying
  * @since 0.1.0
  */
-export const checkHooks = (image: Pick<Image, "renew" | "rebind">, hooks: ReplayHooks): void => {
+export const checkHooks = (
+  image: Pick<Image, "module" | "fingerprint" | "renew" | "rebind">,
+  hooks: ReplayHooks
+): void => {
+  const invalid = hooks.invalidated?.(image)
+  if (invalid !== undefined) {
+    throw new Mismatch("invalidated", "the image", invalid, "Boot without the image and make a new one.")
+  }
   for (const name of image.renew) {
     if (hookOf(hooks.renewed, name) !== undefined) continue
     throw new Mismatch("renewal", `"${name}"`, "nothing renews it", `Pass a hook "${name}" in \`renewed\`.`)

@@ -157,6 +157,17 @@ export const suite = (name: string, layer: Layer.Layer<Baking>): void => {
           hooks: { ...hooks, captured: () => "the heap is not ready" }
         })
         assert.deepStrictEqual([objected.from, objected.mismatch?.code], ["boot", "replay"])
+        const baked = yield* baking.bake(module, yield* baking.read(bytes))
+        for (const source of [{ image: bytes }, { baked }]) {
+          const invalid = yield* baking.openOrBoot({
+            ...source,
+            module,
+            imports: () => makeHost(85).imports,
+            boot: bootOf,
+            hooks: { ...hooks, invalidated: () => "the configuration is newer" }
+          })
+          assert.deepStrictEqual([invalid.from, invalid.mismatch?.code], ["boot", "invalidated"])
+        }
       })))
 
     it("boots plain on another fingerprint, and refuses where no plain module is at hand", () =>

@@ -7,6 +7,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
+import * as V8 from "node:v8"
+import * as Vm from "node:vm"
 import { aliasMapping } from "../../layers/node/alias.ts"
 import { probeNative } from "../../layers/node/ffi.ts"
 import { openImageFile } from "../../layers/node/image-file.ts"
@@ -124,6 +126,31 @@ describe.runIf(typeof native !== "string")("an image file that is mapped", () =>
     exports.fill(0, 2, 3_900_000)
     open(exports)
     assert.isTrue(bytesOf(exports).equals(expected))
+  })
+
+  it("ends with its memory: nothing stays mapped, whether it was opened or refused", async () => {
+    V8.setFlagsFromString("--expose-gc")
+    const collect = Vm.runInNewContext("gc") as () => void
+    const place = join(folder, "collected.folio")
+    const bytes = readFileSync(file)
+    bytes[bytes.length - 1] ^= 1
+    writeFileSync(place, bytes)
+    const mapped = () =>
+      readFileSync("/proc/self/maps", "utf8").split("\n").filter((line) => line.includes(place)).length
+    const use = () => {
+      for (let round = 0; round < 10; round++) {
+        assert.strictEqual(open(instantiate(), { trusted: true }, place).how, "mapped")
+        assert.throws(() => open(instantiate(), {}, place), /hash/)
+      }
+      return mapped()
+    }
+    assert.isAbove(use(), 10)
+    // A collection is asked for, not promised: some take two.
+    for (let round = 0; round < 20 && mapped() > 0; round++) {
+      collect()
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    assert.strictEqual(mapped(), 0)
   })
 
   it("outlives its file's name", () => {

@@ -268,6 +268,15 @@ describe("bakeModule", () => {
     assert.deepStrictEqual(bakeModule(decoded, image), baked)
   })
 
+  it("gives the same bytes for the same state", () => {
+    const [first, second] = [booted(), booted()]
+    assert.deepStrictEqual(bakeModule(decoded, first.image), bakeModule(decoded, second.image))
+    // Another state, by one byte that is told from outside, is another module.
+    new Uint8Array((second.exports["memory"] as unknown as WebAssembly.Memory).buffer)[4096] = 1
+    const other = capture(decoded, second.exports, options)
+    assert.notDeepEqual(bakeModule(decoded, other), bakeModule(decoded, first.image))
+  })
+
   it("strips the start section only because the image holds its effects: run again they would be there twice", async () => {
     const bytes = await assemble(`(module (memory (export "memory") 1)
       (func $count (i32.store (i32.const 0) (i32.add (i32.load (i32.const 0)) (i32.const 1))))

@@ -55,6 +55,18 @@ describe("before the state is taken over", () => {
     )
   })
 
+  it("the host's word that it holds no longer refuses it", () => {
+    const image = withContract({})
+    const asked: Array<string> = []
+    const invalidated = (given: Pick<Image, "fingerprint">) => {
+      asked.push(given.fingerprint)
+      return asked.length === 1 ? "the configuration was saved at noon" : undefined
+    }
+    assert.strictEqual(codeOf(() => checkHooks(image, { invalidated })), "invalidated the image")
+    assert.strictEqual(codeOf(() => checkHooks(image, { invalidated })), "accepted")
+    assert.deepStrictEqual(asked, ["test 1", "test 1"])
+  })
+
   it("a hook that the image asks for and nobody gives refuses it", () => {
     const image = withContract({ renew: ["seed"], handles: ["log"] })
     const hooks: ReplayHooks = { renewed: { seed: () => {} }, rebound: { log: () => {} } }
