@@ -36,7 +36,7 @@ const places = (choices: Choices, bytes: number): ReadonlyArray<number> => {
   const [a, b, c, index] = [0, 1, 2, 3]
     .sort(() => choices.chance(0.5) ? 1 : -1)
     .map((slot) => FIRST_ARRAY + ARRAY_BYTES * slot + jitter())
-  if (choices.chance(0.8)) return [a, b, c, index]
+  if (choices.chance(0.75)) return [a, b, c, index]
   return choices.pick([
     [a, a, c, index],
     [a, b, a, index],
@@ -44,6 +44,8 @@ const places = (choices: Choices, bytes: number): ReadonlyArray<number> => {
     [a, a + choices.below(600), a - choices.below(600), index],
     [a, b, b, b],
     [a, b, c, a],
+    [a, a - choices.below(80), c, index],
+    [a, b, a + 4 * choices.below(100), index],
     [MEMORY_BYTES - choices.below(2048), b, c, index],
     [a, MEMORY_BYTES - choices.below(1024), c, index],
     [a, b, MEMORY_BYTES - bytes * choices.below(130), index],

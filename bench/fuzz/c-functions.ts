@@ -199,7 +199,7 @@ const loop = (
       { name: "c", element: elements[2] },
       ...(aliased ? [{ name: "a", element: elements[0] }] : [])
     ],
-    indices: [at, ...Array.from({ length: 3 }, () => choices.pick(choices.chance(0.12) ? READ_RARELY : READ))],
+    indices: [at, ...Array.from({ length: 3 }, () => choices.pick(choices.chance(0.22) ? READ_RARELY : READ))],
     integers: ["i", "v", "n", "x", "m"],
     floats: ["f"]
   }

@@ -8,12 +8,21 @@ import { probeNative } from "../../layers/node/ffi.ts"
 import { compileOptimised } from "./optimised.ts"
 
 /**
- * Words of the control array that owner and second thread share; arguments follow behind.
+ * Words of the control array that owner and second thread share; {@link ARGUMENTS} follow behind.
  *
  * @category models
  * @since 0.1.0
  */
-export const SplitWord = { command: 0, done: 1, thread: 2, arguments: 4 } as const
+export const SplitWord = { command: 0, done: 1, thread: 2, entry: 3, result: 4 } as const
+
+/** Byte of the arguments, an `f64` each. @category constants @since 0.1.0 */
+export const ARGUMENTS = 32
+
+/** Arguments of a kernel at most. */
+const MOST_ARGUMENTS = 12
+
+/** An exported kernel. @category models @since 0.1.0 */
+export type SplitKernel = (...args: ReadonlyArray<number>) => number | undefined
 
 /**
  * What the second thread is started with.
@@ -24,12 +33,11 @@ export const SplitWord = { command: 0, done: 1, thread: 2, arguments: 4 } as con
 export interface SplitData {
   readonly module: WebAssembly.Module
   readonly memory: WebAssembly.Memory
-  readonly entry: string
   readonly control: SharedArrayBuffer
 }
 
 /**
- * A kernel on two threads.
+ * Kernels of one module on two threads.
  *
  * @category models
  * @since 0.1.0
@@ -37,39 +45,56 @@ export interface SplitData {
 export class HandSplit {
   readonly memory: WebAssembly.Memory
   readonly #worker: Worker
-  readonly #control: Int32Array
-  readonly #entry: (...args: ReadonlyArray<number>) => void
+  readonly #words: Int32Array
+  readonly #values: Float64Array
+  readonly #names: ReadonlyArray<string>
+  readonly #kernels: ReadonlyArray<SplitKernel>
 
-  private constructor(bytes: Uint8Array<ArrayBuffer>, entry: string, pages: number) {
+  private constructor(bytes: Uint8Array<ArrayBuffer>, pages: number) {
     const module = compileOptimised(bytes)
-    const control = new SharedArrayBuffer(64)
+    const control = new SharedArrayBuffer(ARGUMENTS + 8 * MOST_ARGUMENTS)
     this.memory = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true })
-    this.#control = new Int32Array(control)
-    this.#entry = new WebAssembly.Instance(module, { env: { memory: this.memory } }).exports[entry] as never
+    this.#words = new Int32Array(control, 0, ARGUMENTS / 4)
+    this.#values = new Float64Array(control, ARGUMENTS)
+    const { exports } = new WebAssembly.Instance(module, { env: { memory: this.memory } })
+    this.#names = Object.keys(exports)
+    this.#kernels = Object.values(exports) as unknown as Array<SplitKernel>
     this.#worker = new Worker(new URL("./hand-split-worker.ts", import.meta.url), {
-      workerData: { module, memory: this.memory, entry, control } satisfies SplitData
+      workerData: { module, memory: this.memory, control } satisfies SplitData
     })
   }
 
   /** Starts the second thread and places it. */
-  static async start(bytes: Uint8Array<ArrayBuffer>, entry: string, pages: number): Promise<HandSplit> {
-    const split = new HandSplit(bytes, entry, pages)
+  static async start(bytes: Uint8Array<ArrayBuffer>, pages: number): Promise<HandSplit> {
+    const split = new HandSplit(bytes, pages)
     await new Promise<void>((resolve, reject) => split.#worker.once("message", resolve).once("error", reject))
     const calls = probeNative()
     if (typeof calls === "string") return split
     const other = allowedCpus()?.find((cpu) => cpu !== calls.currentCpu())
-    if (other !== undefined) calls.setAffinity(Atomics.load(split.#control, SplitWord.thread), [other])
+    if (other !== undefined) calls.setAffinity(Atomics.load(split.#words, SplitWord.thread), [other])
     return split
   }
 
-  /** Runs the kernel with `theirs` on the second thread and with `own` here; returns when both have ended. */
-  run(theirs: ReadonlyArray<number>, own: ReadonlyArray<number>): void {
-    const control = this.#control
-    control.set(theirs, SplitWord.arguments)
-    const command = Atomics.add(control, SplitWord.command, 1) + 1
-    Atomics.notify(control, SplitWord.command)
-    this.#entry(...own)
-    while (Atomics.load(control, SplitWord.done) !== command);
+  /**
+   * A function that runs a kernel with `theirs` on the second thread and with `own` here, and returns both results, the
+   * own one first, when both have ended.
+   */
+  kernel(
+    entry: string
+  ): (theirs: ReadonlyArray<number>, own: ReadonlyArray<number>) => readonly [own: number, theirs: number] {
+    const index = this.#names.indexOf(entry)
+    const kernel = this.#kernels[index]
+    const words = this.#words
+    const values = this.#values
+    return (theirs, own) => {
+      for (let at = 0; at < theirs.length; at++) values[at] = theirs[at]
+      words[SplitWord.entry] = index
+      const command = Atomics.add(words, SplitWord.command, 1) + 1
+      Atomics.notify(words, SplitWord.command)
+      const result = kernel(...own)
+      while (Atomics.load(words, SplitWord.done) !== command);
+      return [result ?? 0, words[SplitWord.result]]
+    }
   }
 
   /** Ends the second thread. */

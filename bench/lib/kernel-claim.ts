@@ -88,20 +88,17 @@ export const measureKernel = async (
   )
   const memories = [native.memory as WebAssembly.Memory, binding.exports.memory as WebAssembly.Memory]
   const base = (native.__heap_base as WebAssembly.Global).value as number
-  const split = await HandSplit.start(
-    read(claim.sharedModule),
-    claim.entry,
-    memories[0]!.buffer.byteLength / 65536
-  )
+  const split = await HandSplit.start(read(claim.sharedModule), memories[0]!.buffer.byteLength / 65536)
   memories.push(split.memory)
   try {
     for (const memory of memories) fill(memory, base, claim.words)
     const call = (kernel: Kernel) => (): void => kernel(base, claim.words, ...claim.rest)
     const half = claim.words >>> 1
+    const byHand = split.kernel(claim.entry)
     const runs = {
       native: call(native[claim.entry] as Kernel),
       folio: call(binding.exports[claim.entry] as Kernel),
-      split: () => split.run([base, half, ...claim.rest], [base + 4 * half, claim.words - half, ...claim.rest])
+      split: () => void byHand([base, half, ...claim.rest], [base + 4 * half, claim.words - half, ...claim.rest])
     }
     const firstCallMs = { native: timed(runs.native), folio: timed(runs.folio) }
     runs.split()

@@ -125,7 +125,7 @@ for (const module of ["work-o2", "work-o3", "work-simd"]) {
       const [key, iv] = [counted(16), counted(16, 3)]
       const out = place(Buffer.alloc(640))
       const tables = [expanded(key), aesTable, wordsOf(iv)].map((words) => place(bigEndian(words)))
-      call("aes", out, place(bigEndian(wordsOf(message))), ...tables, 40)
+      call("aes", out, place(bigEndian(wordsOf(message))), ...tables, 0, 40)
       const cipher = createCipheriv("aes-128-ctr", key, iv)
       assert.strictEqual(bigEndian(wordsOf(bytes(out, 640))).toString("hex"), cipher.update(message).toString("hex"))
     })
