@@ -14,6 +14,7 @@
  * @since 0.1.0
  */
 import {
+  MAXIMUM_PIECE,
   REFUSAL_WORDS,
   REFUSALS,
   RESULT_BYTES,
@@ -31,7 +32,7 @@ import type { LaneGroup, MappedMemory } from "./lanes.ts"
 import type { Policy } from "./monitor.ts"
 import { stackProbe } from "./room.ts"
 import { placeCopies, putBack, WholeCopy, wholeRanges } from "./snapshot.ts"
-import { pagesAround } from "./windows.ts"
+import { pagesAround, windowRanges } from "./windows.ts"
 
 /**
  * What a host provides.
@@ -298,7 +299,7 @@ export class Dispatcher {
     const parts = ready === 0 ? PIECES_ALONE : PIECES_EACH * (ready + 1)
     const piece = Math.max(1, least, Math.ceil(spread / parts))
     const longest = state.loop.tier === "abortable" ? Math.ceil(LONGEST_ABORTABLE_NS / perIteration) : spread
-    const usable = Math.min(piece, longest, Math.ceil(spread / 2))
+    const usable = Math.min(piece, longest, Math.ceil(spread / 2), MAXIMUM_PIECE)
     const pieces = Math.ceil(spread / usable)
     const lastTicket = lastApart ? this.#ticket(iterations, spread, iterations, 1) : 0
     const ticket = this.#ticket(spread, 0, pieces, usable)
@@ -355,7 +356,7 @@ export class Dispatcher {
       }
       if (lastApart) {
         if (!lastDone) run(lastTicket, 1, RESULTS)
-        this.#kept.take(attachment.bytes(), this.#ranges(state.loop.firstWindow, state.loop.windows))
+        this.#kept.take(attachment.bytes(), windowRanges(this.#frame, state.loop))
       }
       run(ticket, usable, RESULTS)
       if (lastApart) this.#kept.putBack(attachment.bytes())
@@ -382,13 +383,19 @@ export class Dispatcher {
     }
   }
 
-  /** One piece a participant, the last one the owner's. */
+  /** One share a participant, the last one the owner's. */
   #fixed(state: LoopState, iterations: number, ready: number): boolean {
     const { lanes } = this
-    const piece = Math.ceil(iterations / (ready + 1))
+    const share = Math.ceil(iterations / (ready + 1))
+    // A share that is too long for a piece is several.
+    const each = Math.ceil(share / MAXIMUM_PIECE)
+    const piece = Math.ceil(share / each)
     const pieces = Math.ceil(iterations / piece)
-    const tickets = Array.from({ length: pieces }, (_, k) => this.#ticket(iterations, k, k + 1, piece))
-    const used = pieces - 1
+    const tickets = Array.from(
+      { length: Math.ceil(pieces / each) },
+      (_, k) => this.#ticket(iterations, k * each, Math.min(pieces, (k + 1) * each), piece)
+    )
+    const used = tickets.length - 1
     let clean = true
     for (let lane = 0; lane < used; lane++) {
       lanes.fork(lane, state.slot, tickets[lane]!, piece, RESULTS + RESULT_BYTES * (1 + lane))
@@ -423,7 +430,7 @@ export class Dispatcher {
   /** Makes ready to undo the dispatch; false when that takes too many bytes. */
   #save(loop: PlannedLoop, memory: Uint8Array): boolean {
     if (!placeCopies(this.lanes.control, this.#frame, loop)) return false
-    const fixed = this.#ranges(loop.firstWindow, loop.windows)
+    const fixed = windowRanges(this.#frame, loop)
     return this.#whole.take(memory, [...fixed, ...wholeRanges(this.#frame, loop)])
   }
 
@@ -465,14 +472,7 @@ export class Dispatcher {
   #windows(loop: PlannedLoop, mapped: MappedMemory): Array<[page: number, pages: number]> | undefined {
     if (loop.windows === 0 || mapped.rung === "in-process") return []
     if (mapped.rung !== "alias") return undefined
-    return pagesAround(this.#ranges(loop.firstWindow, loop.windows))
-  }
-
-  #ranges(first: number, count: number): Array<readonly [number, number]> {
-    return Array.from({ length: count }, (_, k) => {
-      const at = first + 16 * k
-      return [Number(this.#frame.getBigInt64(at, true)), Number(this.#frame.getBigInt64(at + 8, true))] as const
-    })
+    return pagesAround(windowRanges(this.#frame, loop))
   }
 
   /** Sets every participant's results to the identities of the reductions. */

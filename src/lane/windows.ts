@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import { MAXIMUM_WINDOWS, PAGE_BYTES } from "../plan/frame.ts"
+import type { PlannedLoop } from "../plan/types.ts"
 
 /** Most pages that a lane copies for itself: they are copied again for every dispatch. */
 const MAXIMUM_PRIVATE_PAGES = 256
@@ -29,3 +30,18 @@ export const pagesAround = (
   const pages = joined.reduce((sum, [, count]) => sum + count, 0)
   return joined.length > MAXIMUM_WINDOWS || pages > MAXIMUM_PRIVATE_PAGES ? undefined : joined
 }
+
+/**
+ * The bytes of a plan's private windows, as its guard left them in the frame: low and high end each.
+ *
+ * @category reading
+ * @since 0.1.0
+ */
+export const windowRanges = (
+  frame: DataView,
+  { firstWindow, windows }: Pick<PlannedLoop, "firstWindow" | "windows">
+): Array<readonly [low: number, high: number]> =>
+  Array.from({ length: windows }, (_, k) => {
+    const at = firstWindow + 16 * k
+    return [Number(frame.getBigInt64(at, true)), Number(frame.getBigInt64(at + 8, true))] as const
+  })

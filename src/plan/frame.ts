@@ -64,6 +64,9 @@ export const Ticket = {
  */
 export const Saved = { FIRST_LOW: 0, FIRST_HIGH: 8, STRIDE: 16, LOW: 24, HIGH: 32, COPY: 40, SLOTS: 3 } as const
 
+/** Iterations of one piece, at most. @category layout @since 0.1.0 */
+export const MAXIMUM_PIECE = 2 ** 24
+
 /** Windows that a ticket has room for. @category layout @since 0.1.0 */
 export const MAXIMUM_WINDOWS = 5
 

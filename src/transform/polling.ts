@@ -58,7 +58,7 @@ export class Polling {
     return this.#inRun ? code.set(index) : code.setGlobal(index)
   }
 
-  /** At the start of `run`, whose first parameter is the ticket. */
+  /** At the start of a function whose first parameter is the ticket. */
   enter(code: Assembler): void {
     this.#set(code.get(0), this.#ticket)
   }

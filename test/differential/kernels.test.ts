@@ -36,8 +36,8 @@ const splits = (seed: number): ReadonlyArray<Split> => [
 const IDLE: Readonly<Record<string, ReadonlyArray<string>>> = {
   "loops-simd": ["norm_f64", "mix_i64"],
   "work-o2": ["sha256"],
-  "work-o3": ["mandelbrot", "sha256"],
-  "work-simd": ["blur", "mandelbrot", "sha256"]
+  "work-o3": ["sha256"],
+  "work-simd": ["blur", "sha256"]
 }
 
 describe("loops of the kernels", () => {

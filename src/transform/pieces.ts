@@ -1,0 +1,68 @@
+/**
+ * Handing out pieces inside a chunk module, and telling when one is done.
+ *
+ * @since 0.1.0
+ */
+import type { InductionVariable } from "../analysis/trip.ts"
+import type { ValueType } from "../binary/module.ts"
+import { MAXIMUM_PIECE, Ticket } from "../plan/frame.ts"
+import { Assembler, CONTROL, functionBody } from "./assembler.ts"
+import { polynomialNodes } from "./evaluate.ts"
+
+/**
+ * Types of a chunk module's own functions, which come first: `run(ticket, piece, out)`, and the function with the loop,
+ * `(ticket, first, rest, out)`.
+ *
+ * @category transforms
+ * @since 0.1.0
+ */
+export const PIECE_TYPES: ReadonlyArray<{ params: ReadonlyArray<ValueType>; results: ReadonlyArray<ValueType> }> = [
+  { params: ["i32", "i32", "i32"], results: [] },
+  { params: ["i32", "i32", "i32", "i32"], results: [] }
+]
+
+/**
+ * Body of `run`: takes pieces until none is left, or, where chunks can end early, until one did.
+ *
+ * @category transforms
+ * @since 0.1.0
+ */
+export const claimPieces = (abortable: boolean): Uint8Array => {
+  const code = new Assembler()
+  const [claimed, first, rest] = [3, 4, 5]
+  code.block().loop()
+  if (abortable) code.get(0).atomic(0x10, CONTROL, Ticket.ABORT).brIf(1)
+  code.get(0).i32(1).atomic(0x1e, CONTROL, Ticket.NEXT).tee(claimed)
+  code.get(0).access(0x28, CONTROL, Ticket.LIMIT).op(0x4f).brIf(1) // ge_u
+  code.get(claimed).get(1).op(0x6c).set(first)
+  code.get(0).get(first)
+  // min(piece, total - first): select keeps the first operand when it is the smaller
+  code.get(0).access(0x28, CONTROL, Ticket.TOTAL).get(first).op(0x6b).tee(rest).get(1)
+  code.get(rest).get(1).op(0x49).op(0x1b)
+  code.get(2).call(1)
+  code.get(0).i32(1).atomic(0x1e, CONTROL, Ticket.FINISHED).op(0x1a)
+  code.br(0).end().end()
+  return functionBody(["i32", "i32", "i32"], code)
+}
+
+/** A step with more trailing zeros could reach the same value twice within a piece. */
+const MOST_ZEROS = 31 - Math.clz32(2 ** 32 / MAXIMUM_PIECE)
+
+/** Zero bits below the lowest one; 64 for zero. */
+const trailingZeros = (value: bigint): number => {
+  let zeros = 0
+  for (let rest = BigInt.asUintN(64, value); zeros < 64 && (rest & 1n) === 0n; rest >>= 1n) zeros++
+  return zeros
+}
+
+/**
+ * Whether a variable has another value in each iteration of a piece and behind it: `k·step` is no multiple of 2³² for
+ * 0 < k ≤ {@link MAXIMUM_PIECE}.
+ *
+ * @category transforms
+ * @since 0.1.0
+ */
+export const tellsApart = ({ step, wideStep }: InductionVariable): boolean =>
+  wideStep === undefined
+    ? polynomialNodes(step).length === 0 && trailingZeros(BigInt(step.constant)) < MOST_ZEROS
+    : trailingZeros(wideStep) < MOST_ZEROS
