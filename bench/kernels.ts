@@ -5,6 +5,7 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { NodeEngine } from "../layers/node/engine.ts"
+import { median, ratios, significant } from "../programs/measure/statistics.ts"
 import type { DispatchRecord } from "../src/lane/dispatcher.ts"
 import { prepare } from "../src/plan/prepare.ts"
 import { type KernelCall, type KernelModule, kernelModules } from "./fixtures/kernels/catalogue.ts"
@@ -12,7 +13,6 @@ import { HandSplit } from "./lib/hand-split.ts"
 import { check, type Instrument } from "./lib/instrument.ts"
 import { type TimedKernel, timedKernel } from "./lib/kernel-parts.ts"
 import { root } from "./lib/sources.ts"
-import { median, ratios, significant } from "./lib/statistics.ts"
 
 /**
  * One kernel in one size. Samples are microseconds of a call, means of {@link KernelTiming.calls} calls back to back.
@@ -245,7 +245,7 @@ const measureModule = async (
     if (engine.lanes.waitUntilReady(10_000) === 0) throw new Error(engine.lanes.report().reasons.join("; "))
     const native = new WebAssembly.Instance(new WebAssembly.Module(bytes)).exports
     const guest = new WebAssembly.Instance(new WebAssembly.Module((prepared.guest ?? bytes) as BufferSource))
-    const binding = engine.bind(guest, prepared, undefined)
+    const binding = engine.bind(guest, prepared, true)
     for (const exports of [native, binding.exports]) {
       const memory = memoryOf(exports)
       memory.grow(PAGES - memory.buffer.byteLength / 65_536)
