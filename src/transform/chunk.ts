@@ -35,7 +35,6 @@ import { testsOf } from "../analysis/trip.ts"
 import { InstructionReader } from "../binary/instruction.ts"
 import type { ValueType, WasmModule } from "../binary/module.ts"
 import type { FrameLayout } from "../plan/frame.ts"
-import { Saved } from "../plan/frame.ts"
 import type { LoopFacts } from "../plan/loop.ts"
 import type { Obligation } from "../plan/types.ts"
 import { assembleModule, Assembler, CONTROL, functionBody, TYPE_BYTE } from "./assembler.ts"
@@ -43,7 +42,7 @@ import type { ChunkSpace } from "./callee.ts"
 import { calleeBody, inlineCallee, isInlined, isOutside, LOOP } from "./callee.ts"
 import { Checks } from "./checks.ts"
 import { polynomialNodes } from "./evaluate.ts"
-import { claimPieces, PIECE_TYPES, tellsApart } from "./pieces.ts"
+import { claimPieces, PIECE_TYPES, savePiece, tellsApart } from "./pieces.ts"
 import { Polling } from "./polling.ts"
 
 /** Parameters of the function with the loop, before the original locals; the ticket is number 0. */
@@ -185,7 +184,7 @@ class ChunkEmitter implements ChunkSpace {
       this.ends = this.local("i32")
       code.get(FIRST).get(REST).op(0x6a).loadControl("i32", layout.iterations).op(0x46).set(this.ends)
     }
-    this.savePiece()
+    savePiece(code, layout, this.saved.length, [FIRST, REST], (type) => this.local(type))
     this.polling?.start(code)
     this.checks?.start(code, FIRST, REST)
     this.startVariables()
@@ -280,32 +279,6 @@ class ChunkEmitter implements ChunkSpace {
       code.i32(layout.handed(k)).get(SHIFT + local).storeControl(this.types[local])
     })
     code.end()
-  }
-
-  /** Copies what the piece may store over to control memory, so that it can be put back. */
-  savePiece(): void {
-    const { code, layout } = this
-    if (this.saved.length === 0) return
-    const from = this.local("i64")
-    const to = this.local("i64")
-    const low = this.local("i64")
-    const high = this.local("i64")
-    this.saved.forEach((_, k) => {
-      const at = layout.saved(k)
-      code.loadControl("i64", at + Saved.COPY).op(0x50).op(0x45).if()
-      code.get(FIRST).op(0xad).loadControl("i64", at + Saved.STRIDE).op(0x7e).set(from)
-      code.get(FIRST).get(REST).op(0x6a).i32(1).op(0x6b).op(0xad).loadControl("i64", at + Saved.STRIDE).op(0x7e)
-      code.set(to)
-      code.get(from).get(to).get(from).get(to).op(0x53).op(0x1b)
-      code.loadControl("i64", at + Saved.FIRST_LOW).op(0x7c).set(low)
-      code.get(from).get(to).get(from).get(to).op(0x55).op(0x1b)
-      code.loadControl("i64", at + Saved.FIRST_HIGH).op(0x7c).set(high)
-      code.loadControl("i64", at + Saved.COPY).get(low).op(0x7c).loadControl("i64", at + Saved.LOW).op(0x7d).op(0xa7)
-      code.get(low).op(0xa7)
-      code.get(high).get(low).op(0x7d).op(0xa7)
-      code.op(0xfc00a).out.u8(CONTROL).u8(0)
-      code.end()
-    })
   }
 
   /** Sets each induction variable to `initial + step · first`. */

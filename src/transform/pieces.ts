@@ -5,7 +5,8 @@
  */
 import type { InductionVariable } from "../analysis/trip.ts"
 import type { ValueType } from "../binary/module.ts"
-import { MAXIMUM_PIECE, Ticket } from "../plan/frame.ts"
+import type { FrameLayout } from "../plan/frame.ts"
+import { MAXIMUM_PIECE, Saved, Ticket } from "../plan/frame.ts"
 import { Assembler, CONTROL, functionBody } from "./assembler.ts"
 import { polynomialNodes } from "./evaluate.ts"
 
@@ -66,3 +67,37 @@ export const tellsApart = ({ step, wideStep }: InductionVariable): boolean =>
   wideStep === undefined
     ? polynomialNodes(step).length === 0 && trailingZeros(BigInt(step.constant)) < MOST_ZEROS
     : trailingZeros(wideStep) < MOST_ZEROS
+
+/**
+ * Copies what a piece of `[first, rest]` may store over, through so many groups, to control memory, so that it can be
+ * put back.
+ *
+ * @category transforms
+ * @since 0.1.0
+ */
+export const savePiece = (
+  code: Assembler,
+  layout: FrameLayout,
+  groups: number,
+  [first, rest]: readonly [first: number, rest: number],
+  local: (type: ValueType) => number
+): void => {
+  if (groups === 0) return
+  const [from, to, low, high] = [local("i64"), local("i64"), local("i64"), local("i64")]
+  for (let k = 0; k < groups; k++) {
+    const at = layout.saved(k)
+    code.loadControl("i64", at + Saved.COPY).op(0x50).op(0x45).if()
+    code.get(first).op(0xad).loadControl("i64", at + Saved.STRIDE).op(0x7e).set(from)
+    code.get(first).get(rest).op(0x6a).i32(1).op(0x6b).op(0xad).loadControl("i64", at + Saved.STRIDE).op(0x7e)
+    code.set(to)
+    code.get(from).get(to).get(from).get(to).op(0x53).op(0x1b)
+    code.loadControl("i64", at + Saved.FIRST_LOW).op(0x7c).set(low)
+    code.get(from).get(to).get(from).get(to).op(0x55).op(0x1b)
+    code.loadControl("i64", at + Saved.FIRST_HIGH).op(0x7c).set(high)
+    code.loadControl("i64", at + Saved.COPY).get(low).op(0x7c).loadControl("i64", at + Saved.LOW).op(0x7d).op(0xa7)
+    code.get(low).op(0xa7)
+    code.get(high).get(low).op(0x7d).op(0xa7)
+    code.op(0xfc00a).out.u8(CONTROL).u8(0)
+    code.end()
+  }
+}
