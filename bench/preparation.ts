@@ -10,11 +10,11 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
+import { median, significant } from "../programs/measure/statistics.ts"
 import { Arm } from "./corpus/arm.ts"
 import { install, readFolder } from "./corpus/folder.ts"
 import { check, type Instrument } from "./lib/instrument.ts"
 import type { PreparationRecord } from "./lib/preparation-child.ts"
-import { median, significant } from "../programs/measure/statistics.ts"
 
 /**
  * Raw samples: rounds by program.
