@@ -47,26 +47,26 @@ export const soundRungs = (): ReadonlyArray<ResetRung> => {
 
 /**
  * Microseconds of single resets of an instance, each behind a run, and of that run: `begin` takes a new instance to the
- * state that is put back. Throws `NotResettable`, and what the guest throws. A reset that is refused (the memory has
+ * state that is put back. Rejects with `NotResettable`, and with what the guest throws. A reset that is refused (the memory has
  * grown) ends with its reason.
  *
  * @category measuring
  * @since 0.1.0
  */
-export const measureResets = (
+export const measureResets = async (
   bytes: Uint8Array,
   rung: ResetRung,
   rounds: number,
   guest: {
     readonly imports: WebAssembly.Imports
-    readonly begin: (instance: WebAssembly.Exports) => void
+    readonly begin: (exports: WebAssembly.Exports) => void | Promise<void>
     readonly run: (exports: WebAssembly.Exports) => void
   }
-): { readonly resetUs: ReadonlyArray<number>; readonly runUs: ReadonlyArray<number> } | string => {
+): Promise<{ readonly resetUs: ReadonlyArray<number>; readonly runUs: ReadonlyArray<number> } | string> => {
   const host = { ...resetHost(), ...rung === "tracked-map" ? { kernel: "another rung is measured" } : {} }
   const policy = rung === "tracked-map" || rung === "tracked-kernel" ? "tracked" : rung
   const { checkpoint, exports } = resetInstance(resetModule(bytes, { host, policy }), guest.imports)
-  guest.begin(exports)
+  await guest.begin(exports)
   const state = checkpoint()
   const samples = { resetUs: new Array<number>(), runUs: new Array<number>() }
   try {

@@ -56,7 +56,8 @@ export const chunkImage = (image: Image, original?: WasmModule): ReadonlyMap<str
 }
 
 /**
- * Gets a file's bytes by name. Rejections pass through.
+ * Gets a file's bytes by name. Rejections pass through, once all files that are under way have come or failed: give
+ * each a deadline (`AbortSignal.timeout`).
  *
  * @category models
  * @since 0.1.0
@@ -167,7 +168,8 @@ export interface OpenChunksOptions extends LoadOptions {
  * decoded module, as it is instantiated or the original. Throws a `Mismatch`; failed fetches pass through.
  *
  * ```ts
- * const fetchFile = async (name: string) => await (await fetch(`/app/${name}`)).arrayBuffer()
+ * const deadline = () => ({ signal: AbortSignal.timeout(30_000) })
+ * const fetchFile = async (name: string) => await (await fetch(`/app/${name}`, deadline())).arrayBuffer()
  * const bytes = new Uint8Array(await fetchFile(MODULE_NAME))
  * const { instance } = await WebAssembly.instantiate(bytes, imports)
  * await openChunks(decodeModule(bytes), instance.exports, fetchFile, { fingerprint: "v3" })
