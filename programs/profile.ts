@@ -13,7 +13,16 @@ import { isIntercepted } from "../layers/node/original.ts"
 import { Profiling } from "../layers/node/profiling.ts"
 import { whenItEnds } from "../layers/node/report.ts"
 
-if (globalThis.WebAssembly !== undefined && !isIntercepted()) {
+/** A module that declares two memories: a counting copy has one more than its original. */
+const twoMemories = new Uint8Array([0, 0x61, 0x73, 0x6d, 1, 0, 0, 0, 5, 5, 2, 0, 0, 0, 0])
+
+if (globalThis.WebAssembly === undefined || isIntercepted()) {
+  // Nothing to count with, or the program runs with the drop-in.
+} else if (!WebAssembly.validate(twoMemories)) {
+  process.stderr.write(
+    `folio: no profile is taken: Node.js ${process.version} takes one memory a module, 22 takes more\n`
+  )
+} else {
   const profiling = new Profiling(process.env["FOLIO_PROFILE"] || "folio-profiles")
   const decisions = makeDecisions(profiling)
   intercept(() => decisions)

@@ -48,7 +48,7 @@ const ownFrames = 3
 
 /** The script that called the intercepted function. */
 const callingScript = (): string | undefined =>
-  process.getBuiltinModule("node:util").getCallSites(ownFrames + 1)[ownFrames]?.scriptName
+  process.getBuiltinModule("node:util").getCallSites?.(ownFrames + 1)[ownFrames]?.scriptName
 
 const isPatched = (module: WebAssembly.Module): boolean => original.customSections(module, CLONE_SECTION).length > 0
 

@@ -6,7 +6,6 @@
 import * as Args from "@effect/cli/Args"
 import * as Command from "@effect/cli/Command"
 import * as Options from "@effect/cli/Options"
-import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as NodeBaking from "../../layers/node/NodeBaking.ts"
@@ -16,7 +15,9 @@ import { bootModule, readHostScript } from "./boot.ts"
 import { help } from "./help.ts"
 import { imageFailed, readImageModule, sizeOf, writeFolder, writeInPlace } from "./image-files.ts"
 import { CommandFailed, ExitCode, printFailure, printJson } from "./outcome.ts"
+import { oneOutput, sayBeside, writeOutput } from "./output.ts"
 import { during } from "./progress.ts"
+import { endedBySignals } from "./signals.ts"
 
 interface Parsed {
   readonly file: string
@@ -60,7 +61,7 @@ const keep = ({ chunks, file, fingerprint, image, init, imports, output }: Parse
           message: `${module.name}: the baked module differs: ${difference.place} ${difference.detail}`
         })
       }
-      yield* writeInPlace(wanted.value, baked)
+      yield* writeOutput(wanted.value, baked)
       written.push({ what: "module", file: wanted.value, bytes: baked.length })
     }
     if (Option.isSome(image)) {
@@ -80,11 +81,13 @@ const keep = ({ chunks, file, fingerprint, image, init, imports, output }: Parse
 
 const work = (parsed: Parsed) =>
   Effect.gen(function*() {
+    const output = Option.getOrUndefined(parsed.output)
+    yield* oneOutput(output, parsed.json)
     const document = yield* keep(parsed)
     const { pages, source, written } = document
     yield* parsed.json
       ? printJson(document)
-      : Console.log(
+      : sayBeside(output)(
         [
           `${source}: ${
             pages === 1 ? "1 page of 64 KiB differs" : `${pages} pages of 64 KiB differ`
@@ -112,7 +115,10 @@ export const bake = Command.make(
       "imports",
       "a script whose default export is the import object, or makes it; its boot(instance), if any, comes before init"
     ),
-    output: text("output", "where the baked module goes; default: FILE.baked.wasm, unless an image is asked for"),
+    output: text(
+      "output",
+      "where the baked module goes, - is stdout; default: FILE.baked.wasm, unless an image is asked for"
+    ),
     image: text("image", "where the image goes, to be applied or mapped"),
     chunks: text(
       "chunks",
@@ -125,7 +131,7 @@ export const bake = Command.make(
     json: Options.boolean("json").pipe(Options.withDescription("print one JSON document"))
   },
   (parsed) =>
-    work(parsed).pipe(
+    endedBySignals(work(parsed)).pipe(
       Effect.provide(NodeBaking.layer),
       Effect.mapError(imageFailed),
       Effect.tapError((error) => printFailure(error, parsed.json))

@@ -19,6 +19,7 @@ import { compareImages } from "../../src/image/verdict.ts"
 import { help } from "./help.ts"
 import { imageFailed, onFiles, readImage, readImageModule, sizeOf, writeInPlace } from "./image-files.ts"
 import { CommandFailed, ExitCode, printFailure, printJson, usage } from "./outcome.ts"
+import { oneOutput, sayBeside, writeOutput } from "./output.ts"
 import { during } from "./progress.ts"
 import { type Row, table } from "./table.ts"
 
@@ -235,13 +236,14 @@ const apply = Command.make(
   {
     image: imageArgument,
     module: moduleArgument,
-    output: Options.text("output").pipe(Options.withDescription("where the baked module goes")),
+    output: Options.text("output").pipe(Options.withDescription("where the baked module goes, - is stdout")),
     json: jsonOption
   },
   ({ image: file, json, module: moduleFile, output }) =>
     command(
       json,
       Effect.gen(function*() {
+        yield* oneOutput(output, json)
         const baking = yield* Baking
         const module = yield* readImageModule(moduleFile)
         const image = yield* readImage(file)
@@ -254,10 +256,10 @@ const apply = Command.make(
             message: `${module.name}: the baked module differs: ${differences[0].place} ${differences[0].detail}`
           })
         }
-        yield* writeInPlace(output, baked)
+        yield* writeOutput(output, baked)
         yield* json
           ? printJson({ output, bytes: baked.length, module: module.digest })
-          : Console.log(`module: ${output}, ${sizeOf(baked.length)}, born with the state of ${file}`)
+          : sayBeside(output)(`module: ${output}, ${sizeOf(baked.length)}, born with the state of ${file}`)
       })
     )
 ).pipe(Command.withDescription(help(

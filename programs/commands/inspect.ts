@@ -9,6 +9,7 @@ import * as Options from "@effect/cli/Options"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import { stripVTControlCharacters } from "node:util"
 import * as NodeExtraction from "../../layers/node/NodeExtraction.ts"
 import { type Extracted, Extraction, type Inspection, type LoopInspection } from "../../services/Extraction.ts"
 import { loopShares, type Profile } from "../../src/profile/profile.ts"
@@ -18,6 +19,7 @@ import { readModule } from "./file.ts"
 import { help } from "./help.ts"
 import { writeInPlace } from "./image-files.ts"
 import { CommandFailed, ExitCode, failedWith, jsonText, printFailure, usage } from "./outcome.ts"
+import { STDOUT } from "./output.ts"
 import { readProfileFile } from "./profile-file.ts"
 import { endedBySignals } from "./signals.ts"
 import { type Row, table } from "./table.ts"
@@ -109,9 +111,11 @@ const pageOf = (
     })
     : Effect.sync(() => mapPage(moduleMap(decoded, found, profile), found))
 
-/** Writes to a file, or to stdout for `-`. */
+/** Text on a terminal has its colours, elsewhere it has none. */
 const writeText = (output: string, text: string): Effect.Effect<void, CommandFailed> =>
-  output === "-" ? Console.log(text) : writeInPlace(output, text.endsWith("\n") ? text : `${text}\n`)
+  output === STDOUT
+    ? Console.log(text.trimEnd())
+    : writeInPlace(output, `${stripVTControlCharacters(text.trimEnd())}\n`)
 
 /**
  * The command.

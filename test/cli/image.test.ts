@@ -40,6 +40,17 @@ describe("folio bake", () => {
     assert.deepStrictEqual(readdirSync(folder).filter((name) => name.endsWith(".tmp")), [])
   })
 
+  it("writes the module to stdout, and what it says of it to stderr", async () => {
+    const args = [main, "bake", module, "--init", "boot", "--imports", host(78), "--output", "-"]
+    const { status, stderr, stdout } = spawnSync(process.execPath, args)
+    assert.strictEqual(status, 0, stderr.toString())
+    assert.isTrue(WebAssembly.validate(new Uint8Array(stdout)))
+    assert.match(stderr.toString(), /^folio: booting\.wat: 1 page of 64 KiB differs/m)
+    const both = await bake(78, "--output", "-", "--json")
+    assert.strictEqual(both.code, 2)
+    assert.strictEqual(JSON.parse(both.stdout).error.tag, "Usage")
+  })
+
   it("boots with a host of its own: WASI", async () => {
     writeFileSync(
       at("wasi.mjs"),

@@ -154,5 +154,9 @@ describe("the packed package", () => {
     const inspected = consumer.run(["inspect", "compute.wasm", "--json"], {}, folio)
     assert.strictEqual(inspected.status, 0, inspected.stderr)
     assert.isObject(JSON.parse(inspected.stdout))
+    const prepared = consumer.run(["prepare", "compute.wasm", "--cache", "prepared"], {}, folio)
+    assert.match(prepared.stdout, /^compute\.wasm {2}prepared /, prepared.stderr)
+    const environment = { FOLIO_CACHE: "prepared", FOLIO_PREPARE: "off", FOLIO_REPORT: "-" }
+    assert.match(consumer.run(["--import", "folio-wasm/register", "app.mjs"], environment).stderr, /from the cache/)
   })
 })
