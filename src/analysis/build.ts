@@ -245,7 +245,7 @@ class Builder extends RegionState {
     switch (opcode) {
       case 0x10:
         if (this.follow(reader.index)) return
-        return this.call(this.module.types[this.module.functions[reader.index].typeIndex], false, "call")
+        return this.call(this.module.types[this.module.functions[reader.index].typeIndex], false, "call", reader.index)
       case 0x12:
         return this.call(this.module.types[this.module.functions[reader.index].typeIndex], true, "call")
       case 0x11:
@@ -397,9 +397,10 @@ class Builder extends RegionState {
       : this.node(Kind.ConstOther, 0, 0, 0, 0, type)
   }
 
-  call(type: FunctionType | undefined, tail: boolean, code: EffectCode): void {
+  call(type: FunctionType | undefined, tail: boolean, code: EffectCode, callee = -1): void {
     if (type === undefined) throw new RegionTooLarge("call of a type that is not a function type")
-    this.graph.used.push(...this.popMany(type.params.length))
+    const operands = this.popMany(type.params.length)
+    this.graph.used.push(...operands)
     this.effect(tail ? "tail-call" : code)
     for (const [index, global] of this.module.globals.entries()) {
       if (global.mutable && this.globalEntries.has(index)) this.globals.set(index, this.opaque(global.valueType))
@@ -408,7 +409,11 @@ class Builder extends RegionState {
       this.reachable = false
       return
     }
-    for (const result of type.results) this.stack.push(this.opaque(result))
+    for (const result of type.results) {
+      const node = this.opaque(result)
+      this.stack.push(node)
+      if (callee >= 0) this.graph.given.set(node, { callee, operands })
+    }
   }
 
   opaqueStep({ code, pops, result }: OpaqueStep): void {

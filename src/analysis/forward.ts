@@ -22,8 +22,7 @@ import { loadShape } from "../binary/opcodes.ts"
 import type { Access, Graph } from "./graph.ts"
 import { Kind } from "./graph.ts"
 import type { Induction } from "./induction.ts"
-import { fingerprint, mentions } from "./polynomial.ts"
-import { isVarying } from "./symbols.ts"
+import { fingerprint, varies } from "./polynomial.ts"
 
 /** An access at the same address in every iteration: what `key` stands for, plus a constant. */
 interface Fixed {
@@ -58,7 +57,7 @@ export const forwardLoads = (induction: Induction): number => {
     if (!body.has(access.block)) continue
     if (access.kind === "load" && !isWhole(graph, access)) continue
     const address = induction.at(access.address, access.block)
-    if (address === undefined || mentions(address, isVarying)) continue
+    if (address === undefined || varies(address)) continue
     const fixed = { access, key: fingerprint(address, false), constant: address.constant }
     if (access.kind === "load") {
       loads.push(fixed)
@@ -72,18 +71,27 @@ export const forwardLoads = (induction: Induction): number => {
   let count = 0
   for (const load of loads) {
     const same = stores.get(load.key)?.filter((store) => overlap(store, load)) ?? []
-    const source = same.find((store) => {
-      const shift = distance(store, load)
-      return shift >= 0 && shift + load.access.bytes <= store.access.bytes && isInteger(graph, store.access.node) &&
-        graph.precedes(store.access, load.access) &&
-        same.every((other) => other === store || !between.comes(store.access, other.access, load.access))
-    })
+    const source = lastBefore(graph, same, load)
     if (source === undefined) continue
-    replace(graph, load.access, source.access, distance(source, load))
+    const shift = distance(source, load)
+    const whole = shift >= 0 && shift + load.access.bytes <= source.access.bytes && isInteger(graph, source.access.node)
+    if (!whole) continue
+    if (same.some((other) => other !== source && between.comes(source.access, other.access, load.access))) continue
+    replace(graph, load.access, source.access, shift)
     graph.forwarded.push({ load: load.access, store: source.access })
     count++
   }
   return count
+}
+
+/** The last of the stores that precede a load; each of them precedes, or is preceded by, each other. */
+const lastBefore = (graph: Graph, stores: ReadonlyArray<Fixed>, load: Fixed): Fixed | undefined => {
+  let last: Fixed | undefined
+  for (const store of stores) {
+    if (!graph.precedes(store.access, load.access)) continue
+    if (last === undefined || graph.precedes(last.access, store.access)) last = store
+  }
+  return last
 }
 
 const isInteger = (graph: Graph, node: number): boolean => graph.type[node] === "i32" || graph.type[node] === "i64"

@@ -172,6 +172,8 @@ export class Graph {
   readonly calls: Array<{ readonly position: number; readonly block: number }> = []
   /** What calls through tables, which were followed, may reach: by where they stand. */
   readonly indirect = new Map<number, ReadonlyArray<IndirectTarget>>()
+  /** Opaque results of calls that were not followed, by node. */
+  readonly given = new Map<number, { readonly callee: number; readonly operands: ReadonlyArray<number> }>()
   /** Functions whose bodies were followed. */
   readonly callees = new Set<number>()
   /** Globals that the region writes, callees included. */

@@ -8,6 +8,7 @@
 import { InstructionReader } from "../binary/instruction.ts"
 import type { WasmModule } from "../binary/module.ts"
 import { localTypes, ModuleFormatError } from "../binary/module.ts"
+import { loadShape } from "../binary/opcodes.ts"
 import { handlesReference } from "./scan.ts"
 import type { IndirectTarget } from "./tables.ts"
 import { Tables } from "./tables.ts"
@@ -25,13 +26,22 @@ export interface FunctionSummary {
   readonly instructions: number
   /** Loops of the function and, at each call, of the callee again. */
   readonly loops: number
+  /** True when nothing in it loads or repeats: what it gives may be a polynomial of its operands. */
+  readonly straight: boolean
   /** Calls inside calls. */
   readonly depth: number
   /** Globals that it, or what it calls, writes. */
   readonly writes: ReadonlySet<number>
 }
 
-const OPAQUE: FunctionSummary = { followable: false, instructions: 0, loops: 0, depth: 0, writes: new Set() }
+const OPAQUE: FunctionSummary = {
+  followable: false,
+  instructions: 0,
+  loops: 0,
+  straight: false,
+  depth: 0,
+  writes: new Set()
+}
 
 /**
  * Summaries of one module, made when they are first asked for.
@@ -81,6 +91,7 @@ export class Summaries {
     if (body === undefined || type === undefined || body.end - body.start > MAXIMUM_BYTES) return OPAQUE
     let instructions = 0
     let loops = 0
+    let straight = true
     let depth = 0
     const writes = new Set<number>()
     try {
@@ -96,6 +107,7 @@ export class Summaries {
           if (!callee.followable) return OPAQUE
           instructions += callee.instructions
           loops += callee.loops
+          straight &&= callee.straight
           depth = Math.max(depth, callee.depth + 1)
           if (depth > MAXIMUM_DEPTH) return OPAQUE
           for (const index of callee.writes) writes.add(index)
@@ -104,13 +116,14 @@ export class Summaries {
           writes.add(reader.index)
         } else if (isForbidden(opcode) || handlesReference(this.#module, locals, reader)) return OPAQUE
         if (opcode === 0x03) loops++
+        if (opcode === 0x03 || loadShape(opcode) !== undefined) straight = false
         if (instructions > MAXIMUM_INSTRUCTIONS || loops > MAXIMUM_LOOPS) return OPAQUE
       }
     } catch (error) {
       if (error instanceof ModuleFormatError) return OPAQUE
       throw error
     }
-    return { followable: true, instructions, loops, depth, writes }
+    return { followable: true, instructions, loops, straight, depth, writes }
   }
 }
 

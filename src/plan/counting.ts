@@ -7,6 +7,7 @@
 import type { Graph } from "../analysis/graph.ts"
 import { Kind } from "../analysis/graph.ts"
 import { Induction } from "../analysis/induction.ts"
+import type { Summaries } from "../analysis/summary.ts"
 import { exitTests } from "../analysis/trip.ts"
 import type { Reason } from "./types.ts"
 
@@ -34,14 +35,19 @@ export const uncountable = (induction: Induction): Reason | undefined => {
  * @category planning
  * @since 0.1.0
  */
-export const uncountableAnyway = (graph: Graph): Reason | undefined => {
+export const uncountableAnyway = (graph: Graph, summaries: Summaries): Reason | undefined => {
   if (graph.loops[0].body.size === 0) return undefined
-  const reason = uncountable(new Induction(graph))
-  return reason === undefined || dependOnCalls(graph) ? undefined : reason
+  const induction = new Induction(graph)
+  const reason = uncountable(induction)
+  return reason === undefined || dependsOnCalls(induction, summaries) ? undefined : reason
 }
 
-/** True when what a call gives, or what it may leave in a global, can decide when loop 0 is left. */
-const dependOnCalls = (graph: Graph): boolean => {
+/**
+ * True when what a call gives, or what it may leave in a global, can decide when loop 0 is left. It cannot where the callee
+ * loads or repeats with operands that change: that is no value that a loop is counted by.
+ */
+const dependsOnCalls = (induction: Induction, summaries: Summaries): boolean => {
+  const { graph } = induction
   const seen = new Uint8Array(graph.kind.length)
   const work: Array<number> = []
   const exitsOf = (id: number): void => {
@@ -53,7 +59,12 @@ const dependOnCalls = (graph: Graph): boolean => {
     if (node <= 0 || seen[node] === 1) continue
     seen[node] = 1
     switch (graph.kind[node]) {
-      case Kind.Opaque:
+      case Kind.Opaque: {
+        const call = graph.given.get(node)
+        if (call === undefined || summaries.of(call.callee).straight) return true
+        if (call.operands.every((operand) => induction.isInvariant(operand))) return true
+        break
+      }
       case Kind.Global:
         return true
       case Kind.Phi: {

@@ -175,7 +175,7 @@ export class Planner {
       })
     const own = build(undefined)
     if (this.#summaries === undefined || screening?.follows(shape) === false) return own
-    const reason = uncountableAnyway(own)
+    const reason = uncountableAnyway(own, this.#summaries)
     if (reason !== undefined) return reason
     try {
       return build(this.#summaries)

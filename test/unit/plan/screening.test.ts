@@ -56,6 +56,29 @@ describe("a loop", () => {
     assert.deepStrictEqual(await outcomes(body, bound), ["planned"])
   })
 
+  it("whose bound a followed call loads from a fixed address is planned", async () => {
+    const body = `(loop $l (i32.store (i32.add (i32.const 4096) (i32.shl (local.get $i) (i32.const 2))) (local.get $i))
+      ${step} (br_if $l (i32.lt_s (local.get $i) (call $length (local.get $n)))))`
+    const length = "(func $length (param $at i32) (result i32) (i32.load (local.get $at)))"
+    assert.deepStrictEqual(await outcomes(body, length), ["planned"])
+  })
+
+  it("whose step only a followed call knows is planned", async () => {
+    const next = "(func $next (param $i i32) (result i32) (i32.add (local.get $i) (i32.const 1)))"
+    assert.deepStrictEqual(
+      await outcomes(`(loop $l ${store} (local.set $i (call $next (local.get $i))) ${again})`, next),
+      ["planned"]
+    )
+  })
+
+  it("whose step a followed call loads from the data is uncountable", async () => {
+    const next = "(func $next (param $i i32) (result i32) (i32.add (local.get $i) (i32.load8_u (local.get $i))))"
+    assert.deepStrictEqual(
+      await outcomes(`(loop $l ${store} (local.set $i (call $next (local.get $i))) ${again})`, next),
+      ["uncountable"]
+    )
+  })
+
   it("whose bound a followed call cannot make known is uncountable", async () => {
     const body = `(loop $l ${store} (i32.store (i32.const 8) (call $twice (local.get $i))) ${step}
       (br_if $l (i32.load8_u (i32.shr_u (local.get $i) (i32.const 3)))))`
