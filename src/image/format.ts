@@ -47,6 +47,9 @@ const HASH_AT = 24
 const HASHES_HASH_AT = 40
 const HASH_BYTES = 16
 const ALIGNMENT = 4096
+
+/** Pages of the largest memory that is read: 64 GiB, more than any engine gives. */
+const MAXIMUM_PAGES = 2 ** 20
 const TYPES: ReadonlyArray<BitsType> = ["i32", "i64", "f32", "f64", "v128"]
 
 const bytesOfHash = (hash: string): Uint8Array =>
@@ -173,6 +176,7 @@ const zeros: ReturnType<TakePage> = { bytes: undefined, hash: "" }
 
 const readMemory = (reader: ByteReader, take: TakePage): MemoryImage => {
   const pages = reader.u32()
+  if (pages > MAXIMUM_PAGES) reader.fail(`a memory of ${pages} pages`)
   const delta: Array<DeltaPage> = []
   let next = 0
   for (let runs = reader.count(); runs > 0; runs--) {
