@@ -5,8 +5,6 @@
  *
  * @since 0.1.0
  */
-import { epoch } from "./task-payload.ts"
-
 /** Milliseconds of work from which CPU time is looked at. */
 const MEASURED_MILLISECONDS = 0.05
 
@@ -22,14 +20,21 @@ const threadCpu = (): number | undefined => {
  * @since 0.1.0
  */
 export class TaskClock {
+  readonly #now: () => number
   /** The newest look: CPU microseconds, and when. */
   #cpu = threadCpu()
-  #at = epoch()
+  #at: number
+
+  /** @param now milliseconds of the clock that tasks are timed by */
+  constructor(now: () => number) {
+    this.#now = now
+    this.#at = now()
+  }
 
   /** Looks anew; to be called when the thread has slept. */
   rebase(): void {
     this.#cpu = threadCpu()
-    this.#at = epoch()
+    this.#at = this.#now()
   }
 
   /** CPU microseconds of a task that has just ended; NaN where it is short, or where the host does not tell. */

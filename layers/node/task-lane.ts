@@ -89,7 +89,8 @@ export class TaskLane {
     this.#sender = new PayloadSender(this.#mailbox, inputArena(), port1)
     this.#receiver = new PayloadReceiver(this.#mailbox, port1)
     const { module, program, script, width } = source
-    const data: TaskLaneData = { lane: index, words, mailbox: buffer, port: port2, width, program, module }
+    const { timeOrigin: origin } = performance
+    const data: TaskLaneData = { lane: index, words, mailbox: buffer, port: port2, width, origin, program, module }
     const entry = script === undefined ? moduleUrl("./task-worker") : new URL(script)
     this.#worker = new Worker(entry, {
       workerData: { [TASK_LANE]: data },
@@ -141,7 +142,7 @@ export class TaskLane {
     return this.#tasks[this.#oldest % SLOTS]?.awaited === true
   }
 
-  /** When it began with its oldest task, in milliseconds since the epoch; NaN where it has not. */
+  /** When it began with its oldest task, by `performance.now()`; NaN where it has not. */
   get oldestStart(): number {
     return this.#mailbox.times[this.#mailbox.time(this.#oldest) + SlotTime.START]
   }
@@ -276,7 +277,7 @@ export class TaskLane {
     return this.#mailbox.state(number) !== SlotState.POSTED
   }
 
-  /** When it began with a task, in milliseconds since the epoch; NaN where it has not. */
+  /** When it began with a task, by `performance.now()`; NaN where it has not. */
   startOf({ number }: PoolTask): number {
     return this.#mailbox.times[this.#mailbox.time(number) + SlotTime.START]
   }

@@ -5,7 +5,6 @@
  * @since 0.1.0
  */
 import type { TaskLane } from "./task-lane.ts"
-import { epoch } from "./task-payload.ts"
 import type { PoolTask } from "./task-queue.ts"
 
 /**
@@ -68,7 +67,7 @@ export class TimeLimits {
   /** Milliseconds that the task may still take. */
   #left(task: PoolTask): number {
     const lane = this.#laneOf(task)
-    const ran = lane.has(task) ? epoch() - lane.startOf(task) : 0
+    const ran = lane.has(task) ? performance.now() - lane.startOf(task) : 0
     return task.timeoutMs! - (ran > 0 ? ran : 0)
   }
 

@@ -55,15 +55,17 @@ const serialized = (value: unknown): Uint8Array<ArrayBuffer> | undefined => {
 const sizeOf = (value: unknown): number =>
   ArrayBuffer.isView(value) || value instanceof ArrayBuffer ? value.byteLength : 0
 
-const origin = performance.timeOrigin
-
 /**
- * Milliseconds since the epoch, as fine as the host's clock. They compare between threads.
+ * A clock of milliseconds since another thread began, by that thread's `performance.timeOrigin`: what it tells compares
+ * with what `performance.now()` tells there, and is as fine.
  *
  * @category clocks
  * @since 0.1.0
  */
-export const epoch = (): number => origin + performance.now()
+export const clockSince = (origin: number): () => number => {
+  const later = performance.timeOrigin - origin
+  return () => performance.now() + later
+}
 
 /**
  * Sends payloads of one direction. Its fields tell of the newest one.
@@ -141,12 +143,13 @@ export class PayloadSender {
       this.#post(value, [])
       return this.#sent(Way.POSTED, -1, at)
     }
-    if (at < 0 || data.length > ARENA_PAYLOAD) {
+    const { length } = data
+    if (at < 0 || length > ARENA_PAYLOAD) {
       this.#post(data, [data.buffer])
-      return this.#sent(Way.POSTED_BYTES, data.length, at)
+      return this.#sent(Way.POSTED_BYTES, length, at)
     }
     this.#bytes.set(data, at)
-    return this.#sent(Way.SERIALIZED, data.length, at + data.length)
+    return this.#sent(Way.SERIALIZED, length, at + length)
   }
 
   #sent(way: number, bytes: number, end: number): number {

@@ -18,7 +18,7 @@ import { describeError, makeTaskWords, OWNER_SLEEPS, POLL_MILLISECONDS, REPLIES 
 import { pollFor } from "./task-idle.ts"
 import { TaskLane, type TaskSource } from "./task-lane.ts"
 import { TimeLimits } from "./task-limits.ts"
-import { epoch, NAME_CHARACTERS } from "./task-payload.ts"
+import { NAME_CHARACTERS } from "./task-payload.ts"
 import { Fifo, type PoolTask, type TaskFailure, type TaskFailureReason } from "./task-queue.ts"
 import { TaskRecords } from "./task-records.ts"
 
@@ -146,7 +146,7 @@ export class TaskPool {
       transfer: options.transfer ?? [],
       timeoutMs: options.timeoutMs,
       keep: options.keep ?? false,
-      submitted: epoch(),
+      submitted: performance.now(),
       lane: -1,
       number: 0,
       attempts: 0,
@@ -296,7 +296,9 @@ export class TaskPool {
     if (from === undefined) return
     const waiting = from.backlog - 1
     const { oldestStart } = from
-    if (waiting * this.#meanMs < WITHDRAWN_MILLISECONDS && !(epoch() - oldestStart > LATE_MILLISECONDS)) return
+    if (waiting * this.#meanMs < WITHDRAWN_MILLISECONDS && !(performance.now() - oldestStart > LATE_MILLISECONDS)) {
+      return
+    }
     const tasks = from.withdrawNewest(Math.ceil(waiting / 2))
     for (const task of tasks) {
       this.#limits.forget(task)

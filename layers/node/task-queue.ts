@@ -45,7 +45,7 @@ export interface PoolTask {
   readonly transfer: ReadonlyArray<ArrayBuffer>
   readonly timeoutMs: number | undefined
   readonly keep: boolean
-  /** Milliseconds since the epoch. */
+  /** By `performance.now()`. */
   readonly submitted: number
   /** Lane that has it, and which of the lane's tasks it is. */
   lane: number

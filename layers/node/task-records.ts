@@ -89,13 +89,14 @@ export class TaskRecords {
     const row = index * WIDTH
     const at = (column: number): number => this.#rows[row + column]
     const cpu = at(Column.CPU)
+    const { timeOrigin: origin } = performance
     return {
       id: at(Column.ID),
       name: this.#names[index],
       lane: at(Column.LANE),
-      submitted: at(Column.SUBMITTED),
-      start: at(Column.START),
-      end: at(Column.END),
+      submitted: origin + at(Column.SUBMITTED),
+      start: origin + at(Column.START),
+      end: origin + at(Column.END),
       cpuMicroseconds: Number.isNaN(cpu) ? undefined : cpu,
       input: this.#transit(row + Column.INPUT),
       result: this.#transit(row + Column.RESULT),

@@ -25,7 +25,7 @@ import { currentThread } from "./liveness.ts"
 import { resetInstance, type ResetModule } from "./reset-instance.ts"
 import { TaskClock } from "./task-clock.ts"
 import { LaneIdle } from "./task-idle.ts"
-import { epoch, PayloadReceiver, PayloadSender } from "./task-payload.ts"
+import { clockSince, PayloadReceiver, PayloadSender } from "./task-payload.ts"
 
 /**
  * Key of a worker's data under which a task lane finds its own.
@@ -48,6 +48,8 @@ export interface TaskLaneData {
   readonly port: MessagePort
   /** Threads that can run at once. */
   readonly width: number
+  /** `performance.timeOrigin` of the owner: times of tasks count from there. */
+  readonly origin: number
   readonly program: string | undefined
   readonly module: ResetModule | undefined
 }
@@ -76,7 +78,8 @@ class TaskServer {
   readonly #sender: PayloadSender
   readonly #receiver: PayloadReceiver
   readonly #names: Array<string> = []
-  readonly #clock = new TaskClock()
+  readonly #now: () => number
+  readonly #clock: TaskClock
   #context: TaskContext | undefined
   /** Number of the next task. */
   #next = 0
@@ -92,6 +95,8 @@ class TaskServer {
     this.#base = taskLaneBase(data.lane)
     this.#program = program
     this.#context = context
+    this.#now = clockSince(data.origin)
+    this.#clock = new TaskClock(this.#now)
     this.#mailbox = new Mailbox(data.mailbox)
     this.#sender = new PayloadSender(this.#mailbox, resultArena(), data.port)
     this.#receiver = new PayloadReceiver(this.#mailbox, data.port)
@@ -104,7 +109,7 @@ class TaskServer {
     const idle = new LaneIdle(words, this.#data.lane, lanes, this.#data.width, this.#clock)
     for (;;) {
       idle.wait(this.#next)
-      let now = epoch()
+      let now = this.#now()
       while (Atomics.load(words, posted) !== this.#next) {
         const taken = this.#take(now)
         now = typeof taken === "number" ? taken : await taken
@@ -131,16 +136,20 @@ class TaskServer {
       this.#over(number, SlotState.PASSED, now + HOLD_MILLISECONDS[0])
       return now
     }
-    if (now >= this.#callAt || this.#isLow(number)) this.#call()
+    let taken = now
+    if (now >= this.#callAt || this.#isLow(number)) {
+      this.#call()
+      taken = this.#now()
+    }
     let input: unknown
     try {
       input = this.#receiver.receive(way, words[slot + SlotWord.INPUT_AT], words[slot + SlotWord.INPUT_BYTES])
     } catch (error) {
       return this.#ended(number, { ok: false, reason: "not-cloneable", ...describeError(error) }, now)
     }
-    const start = epoch()
+    const start = this.#now()
     const time = this.#mailbox.time(number)
-    times[time + SlotTime.INPUT_DECODE] = start - now
+    times[time + SlotTime.INPUT_DECODE] = start - taken
     times[time + SlotTime.START] = start
     const outcome = runTask(this.#program, name, input, this.#context?.guest)
     return outcome instanceof Promise
@@ -151,7 +160,7 @@ class TaskServer {
   /** Replies before the reset: the result may hold views of the memory, and nobody waits for the reset. */
   #ended(number: number, outcome: TaskOutcome, start: number): number | Promise<number> {
     const { times, words } = this.#mailbox
-    const end = epoch()
+    const end = this.#now()
     const time = this.#mailbox.time(number)
     times[time + SlotTime.END] = end
     times[time + SlotTime.CPU] = this.#clock.cpuOf(start, end)
@@ -159,7 +168,7 @@ class TaskServer {
     const keep = words[slot + SlotWord.KEEP] !== 0
     const callAt = end + HOLD_MILLISECONDS[words[slot + SlotWord.HASTE]]
     this.#send(number, outcome)
-    const sent = epoch()
+    const sent = this.#now()
     times[time + SlotTime.RESULT_ENCODE] = sent - end - this.#sender.postMs
     times[time + SlotTime.RESULT_POST] = this.#sender.postMs
     this.#over(number, SlotState.DONE, callAt)
@@ -167,7 +176,7 @@ class TaskServer {
     // With nothing behind it, its caller waits for this reply and for no other one.
     if (Atomics.load(this.#data.words, this.#base + TaskWord.POSTED) === this.#next) this.#call()
     const reopened = this.#reset()
-    return reopened === undefined ? epoch() : reopened.then(epoch)
+    return reopened === undefined ? this.#now() : reopened.then(this.#now)
   }
 
   #send(number: number, outcome: TaskOutcome): void {

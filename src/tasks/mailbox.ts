@@ -75,7 +75,7 @@ export const SlotWord = {
 } as const
 
 /**
- * Doubles of a slot, behind its words. Times are milliseconds; `START` and `END` since the epoch.
+ * Doubles of a slot, behind its words. Times are milliseconds; `START` and `END` since the owner's thread began.
  *
  * @category layout
  * @since 0.1.0

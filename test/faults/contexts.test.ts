@@ -4,8 +4,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs"
+import type { Worker } from "node:worker_threads"
 import * as NodeContexts from "../../layers/node/NodeContexts.ts"
+import * as NodeTasks from "../../layers/node/NodeTasks.ts"
 import { Contexts } from "../../services/Contexts.ts"
+import { Tasks } from "../../services/Tasks.ts"
 import { assemble } from "../support/wat.ts"
 
 const program = new URL("../fixtures/tasks/sums.ts", import.meta.url)
@@ -53,6 +56,34 @@ for (const reset of ["whole", "checkpoint", "auto"] as const) {
         assert.isAtMost(descriptors, 2)
       }))
 
+    it.live("whose lane is killed in the middle of a reset are opened anew, and later tasks are unharmed", () =>
+      Effect.gen(function*() {
+        const module = yield* Effect.promise(() => large)
+        const workers: Array<Worker> = []
+        const seen = (worker: Worker): number => workers.push(worker)
+        process.on("worker", seen)
+        yield* Effect.gen(function*() {
+          const { join, submit } = yield* Tasks
+          for (let round = 0; round < 5; round++) {
+            // The reset goes on behind the result.
+            assert.strictEqual(yield* Effect.flatMap(submit("bump", 0), join), 2)
+            if (round > 0) yield* Effect.sleep(`${round} millis`)
+            const killed = workers.at(-1)!.terminate()
+            // Given to the lane that is being killed, or to the one behind it.
+            const next = yield* submit("bump", 0)
+            yield* Effect.promise(() => killed)
+            assert.strictEqual(yield* join(next), 2)
+          }
+          assert.isAtLeast(workers.length, 6)
+        }).pipe(
+          Effect.provide(NodeTasks.layer({ module, program, reset, lanes: 1, onLaneLost: "retry" })),
+          Effect.ensuring(Effect.sync(() => process.off("worker", seen)))
+        )
+        const { descriptors, threads } = held()
+        assert.strictEqual(threads, 0)
+        assert.isAtMost(descriptors, 2)
+      }))
+
     it.live("whose lane is ended under a task begin again from the first state", () =>
       Effect.gen(function*() {
         const module = yield* Effect.promise(() => large)
@@ -76,6 +107,24 @@ for (const reset of ["whole", "checkpoint", "auto"] as const) {
 }
 
 describe("contexts", () => {
+  it.live("of a module without memory say so to who wants to write", () =>
+    Effect.gen(function*() {
+      const module = yield* Effect.promise(() =>
+        assemble(`(module (global $n (mut i32) (i32.const 1))
+        (func (export "bump") (result i32)
+          (global.set $n (i32.add (global.get $n) (i32.const 1)))
+          (global.get $n)))`)
+      )
+      yield* Effect.gen(function*() {
+        const context = yield* (yield* Contexts).acquire
+        assert.strictEqual(yield* context.run("bump", 0), 2)
+        const error = yield* Effect.flip(context.run("write", 0))
+        assert.deepStrictEqual([error.reason, error.errorName], ["thrown", "TypeError"])
+        assert.match(error.message, /the module has no memory/)
+        assert.strictEqual(yield* context.run("bump", 0), 3)
+      }).pipe(Effect.scoped, Effect.provide(NodeContexts.layer({ module, program, size: 1 })))
+    }))
+
   it.live("are of no use to who has given them back", () =>
     Effect.gen(function*() {
       const module = yield* Effect.promise(() => large)
