@@ -90,6 +90,12 @@ export interface TenantProgram<A> {
  */
 export interface TenantOptions<A> {
   readonly program: TenantProgram<A>
+  /**
+   * The tenant's own module, where it is another one than the program's. Its code must be the same: everything but data
+   * and custom sections, as where a toolchain puts a script into an interpreter's data. Contexts serve both alike, and a
+   * state that is captured is one of the program's module.
+   */
+  readonly module?: Uint8Array | URL | string
   /** The state that it begins with. A file is opened when it is needed, and mapped where that is possible. */
   readonly image: ImageSource
   /**
@@ -174,8 +180,8 @@ export type TenantError = TenantRefused | ImageMismatch | ModuleInvalid | Instan
 export interface TenantsShape {
   /** Makes a program known and opens its first contexts. */
   readonly program: <A>(options: TenantProgramOptions<A>) => Effect.Effect<TenantProgram<A>, TenantError>
-  /** Adds a tenant. Its image is looked at when it is first used. */
-  readonly add: <A>(name: string, options: TenantOptions<A>) => Effect.Effect<void, TenantRefused>
+  /** Adds a tenant. Its own module is read now, its image when it is first used. */
+  readonly add: <A>(name: string, options: TenantOptions<A>) => Effect.Effect<void, TenantError>
   /** Removes a tenant with its state. A request that is under way ends as it would. */
   readonly remove: (name: string) => Effect.Effect<void, TenantRefused>
   /** A context with the tenant's state, until the scope ends. Waits while all there is room for are in use. */

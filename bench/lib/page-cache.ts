@@ -2,9 +2,8 @@
  * What a bench asks of the operating system: to forget a file, and how often the thread was interrupted.
  */
 import * as Fs from "node:fs"
-import { withoutFfiWarning } from "../../layers/node/ffi.ts"
+import { Linux, probeNative, withoutFfiWarning } from "../../layers/node/ffi.ts"
 
-const POSIX_FADV_DONTNEED = 4
 const RUSAGE_THREAD = 1
 /** Where `getrusage` has voluntary and involuntary switches, in words of 64 bits. */
 const SWITCHES = [16, 17] as const
@@ -12,7 +11,6 @@ const SWITCHES = [16, 17] as const
 const system = withoutFfiWarning(() => {
   const ffi = process.getBuiltinModule("node:ffi")
   const { functions } = ffi.dlopen(null, {
-    posix_fadvise: { arguments: ["int32", "int64", "int64", "int32"], return: "int32" },
     getrusage: { arguments: ["int32", "uint64"], return: "int32" }
   })
   return { functions, address: (buffer: ArrayBuffer) => ffi.getRawPointer(buffer) }
@@ -23,7 +21,9 @@ export const forgetFile = (path: string): void => {
   const fd = Fs.openSync(path, "r")
   try {
     Fs.fdatasyncSync(fd)
-    const error = system.functions.posix_fadvise(fd, 0n, 0n, POSIX_FADV_DONTNEED)
+    const calls = probeNative()
+    if (typeof calls === "string") throw new Error(calls)
+    const error = calls.fadvise(fd, 0, 0, Linux.FADV_DONTNEED)
     if (error !== 0) throw new Error(`posix_fadvise of ${path} fails (error ${error})`)
   } finally {
     Fs.closeSync(fd)

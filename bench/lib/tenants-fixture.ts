@@ -2,11 +2,14 @@
  * Five hundred and twelve tenants of QuickJS: each has routes, tables and words of its own, as an image in a file.
  */
 import * as Effect from "effect/Effect"
-import { mkdirSync, writeFileSync } from "node:fs"
+import { createHash } from "node:crypto"
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import * as NodeBaking from "../../layers/node/NodeBaking.ts"
 import { Baking } from "../../services/Baking.ts"
 import type { MakeInstance } from "../../services/Tenants.ts"
+import { ByteWriter } from "../../src/binary/writer.ts"
+import { decodeImage, encodeImage } from "../../src/image/format.ts"
 import { openQuickJs, type QuickJs, quickJsBytes } from "./quickjs.ts"
 
 /** How many. @category constants @since 0.1.0 */
@@ -74,6 +77,34 @@ export const writeImages = (
     }
     return { context, image }
   }).pipe(Effect.orDie, Effect.provide(NodeBaking.layer))
+
+/** The interpreter with a tenant's program in a custom section, as toolchains that embed programs make it. */
+const withProgram = (bytes: Uint8Array, tenant: number): Uint8Array => {
+  const content = new ByteWriter().name("program").bytes(new TextEncoder().encode(initialise(tenant)))
+  return new ByteWriter(bytes.length + content.length + 16).bytes(bytes).section(0, content).finish()
+}
+
+/**
+ * Writes a module of its own for each of the first tenants, and its image.
+ *
+ * @category fixtures
+ * @since 0.1.0
+ */
+export const writeDistinct = (
+  folder: string,
+  image: (tenant: number) => string,
+  count: number
+): ReadonlyArray<{ readonly module: string; readonly image: string }> => {
+  const bytes = quickJsBytes()
+  return Array.from({ length: count }, (_, tenant) => {
+    const module = withProgram(bytes, tenant)
+    const files = { module: join(folder, `own-${tenant}.wasm`), image: join(folder, `own-${tenant}.folio`) }
+    const digest = createHash("sha256").update(module).digest("hex")
+    writeFileSync(files.module, module)
+    writeFileSync(files.image, encodeImage({ ...decodeImage(readFileSync(image(tenant))), module: digest }))
+    return files
+  })
+}
 
 /** Opens an interpreter whose booted context has a known number. @category fixtures @since 0.1.0 */
 export const openHost = (context: number) => async (instantiate: MakeInstance): Promise<Host> => ({

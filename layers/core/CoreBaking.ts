@@ -85,7 +85,8 @@ const decode = (name: string, bytes: Uint8Array): Effect.Effect<WasmModule, Modu
     catch: (cause) => new ModuleInvalid({ source: name, reason: "malformed", detail: messageOf(cause), cause })
   })
 
-const digestOf = async (bytes: Uint8Array<ArrayBuffer>): Promise<string> =>
+/** SHA-256 in hex. @category conversions @since 0.1.0 */
+export const digestOf = async (bytes: Uint8Array<ArrayBuffer>): Promise<string> =>
   Array.from(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)), (byte) => byte.toString(16).padStart(2, "0"))
     .join("")
 

@@ -18,10 +18,12 @@ import type {
   TenantsShape
 } from "../../services/Tenants.ts"
 import { Mismatch } from "../../src/image/mismatch.ts"
+import { digestOf } from "./CoreBaking.ts"
 import { instantiateFailure } from "./instantiate.ts"
 import { thrown } from "./session.ts"
 import { TenantInstance } from "./tenant-context.ts"
 import type { TenantHost } from "./tenant-host.ts"
+import { ownModule } from "./tenant-module.ts"
 import { type TenantLease, TenantPool } from "./tenant-pool.ts"
 import { PooledProgram } from "./tenant-states.ts"
 
@@ -104,6 +106,20 @@ export const makeTenants = (
         }
       })
 
+    /** A tenant's own module, read and compared. */
+    const own = (name: string, program: TenantProgram<unknown>, source: Uint8Array | URL | string) =>
+      Effect.gen(function*() {
+        const pooled = yield* plain(name, () => pool.known(name, program))
+        yield* prepared(pooled)
+        const { shape } = pooled
+        const bytes = yield* plain(
+          name,
+          () => source instanceof Uint8Array ? new Uint8Array(source) : shape!.host.readModule(source)
+        )
+        const digest = yield* Effect.promise(() => digestOf(bytes))
+        return yield* plain(name, () => ownModule(shape!, bytes, digest))
+      })
+
     return {
       program: <A>(options: TenantProgramOptions<A>) =>
         Effect.gen(function*() {
@@ -117,7 +133,11 @@ export const makeTenants = (
           }
           return program as TenantProgram<A>
         }),
-      add: (name, options) => plain(name, () => pool.add(name, options)) as Effect.Effect<void, TenantRefused>,
+      add: (name, options) =>
+        Effect.flatMap(
+          options.module === undefined ? Effect.succeed(undefined) : own(name, options.program, options.module),
+          (own) => plain(name, () => pool.add(name, options, own))
+        ),
       remove: (name) => plain(name, () => pool.remove(name)) as Effect.Effect<void, TenantRefused>,
       acquire: <A>(program: TenantProgram<A>, name: string) =>
         Effect.uninterruptibleMask((restore) =>

@@ -9,10 +9,12 @@ import type { WasmModule } from "../../src/binary/module.ts"
 import { applyTable, changedState, checkTarget, growMemory } from "../../src/image/apply.ts"
 import type { ApplyOptions } from "../../src/image/apply.ts"
 import { writeGlobals } from "../../src/image/globals.ts"
+import { droppable } from "../../src/image/instrument.ts"
+import { Mismatch } from "../../src/image/mismatch.ts"
 import { PAGE_BYTES } from "../../src/image/model.ts"
-import { dropSegments, globalOf, memoryOf, tableOf } from "../../src/image/reach.ts"
+import { dropSegments, globalOf, memoryOf, readDropped, tableOf } from "../../src/image/reach.ts"
 import { keepTable, type Kept } from "../../src/reset/registers.ts"
-import { survey, tableSlots } from "../../src/reset/resettable.ts"
+import { survey } from "../../src/reset/resettable.ts"
 import type { HeldImage, TenantMemories, TenantProgramHost } from "./tenant-host.ts"
 
 /**
@@ -24,11 +26,11 @@ import type { HeldImage, TenantMemories, TenantProgramHost } from "./tenant-host
 export interface ProgramShape {
   readonly module: ImageModule
   readonly host: TenantProgramHost
-  /** Indices of tables whose slots may change. */
-  readonly tables: ReadonlySet<number>
+  /** Indices of tables that nobody can change: neither code nor a host. */
+  readonly fixedTables: ReadonlySet<number>
   /** Indices of mutable globals of references: null in every image. */
   readonly references: ReadonlyArray<number>
-  /** Whether code drops segments, which nothing takes back: a context then serves one state only. */
+  /** Whether there are segments that can be dropped, which nothing takes back. */
   readonly drops: boolean
   /** Whether immutable globals are imported: their values are compared with each image. */
   readonly importsConstants: boolean
@@ -41,16 +43,17 @@ export interface ProgramShape {
  * @since 0.1.0
  */
 export const programShape = (module: ImageModule, host: TenantProgramHost): ProgramShape => {
-  const { changesTables, drops } = survey(module.decoded)
+  const { exports, globals, tables } = module.decoded
+  const exported = new Set(exports.filter(({ kind }) => kind === "table").map(({ index }) => index))
+  const inner = tables.flatMap((table, index) => table.import === undefined && !exported.has(index) ? [index] : [])
+  const { data, elements } = droppable(module.decoded)
   return {
     module,
     host,
-    tables: new Set(tableSlots(module.decoded, changesTables).map(({ index }) => index)),
-    references: module.decoded.globals.flatMap(({ mutable, valueType }, index) =>
-      mutable && valueType === "ref" ? [index] : []
-    ),
-    drops,
-    importsConstants: module.decoded.globals.some((global) => global.import !== undefined && !global.mutable)
+    fixedTables: new Set(inner.length > 0 && !survey(module.decoded).changesTables ? inner : []),
+    references: globals.flatMap(({ mutable, valueType }, index) => mutable && valueType === "ref" ? [index] : []),
+    drops: data.length + elements.length > 0,
+    importsConstants: globals.some((global) => global.import !== undefined && !global.mutable)
   }
 }
 
@@ -83,7 +86,7 @@ const visible = (exports: WebAssembly.Exports): WebAssembly.Exports =>
 export class TenantInstance {
   readonly #shape: ProgramShape
   readonly #memories: TenantMemories
-  /** Slots at birth, of tables that may change, kept when they have first been put there. */
+  /** Slots at birth of each table, kept when they have first been put there. */
   readonly #born = new Map<number, Kept>()
   readonly #grow: ApplyOptions["grow"]
   /** All exports, hidden ones too. */
@@ -91,7 +94,6 @@ export class TenantInstance {
   readonly exports: WebAssembly.Exports
   readonly host: unknown
   #attached: HeldImage | undefined
-  #used = false
 
   private constructor(shape: ProgramShape, state: WebAssembly.Exports, host: unknown, grow: ApplyOptions["grow"]) {
     this.#shape = shape
@@ -122,6 +124,11 @@ export class TenantInstance {
     return this.#shape.module.decoded
   }
 
+  /** The image that it took over last. */
+  get attached(): HeldImage | undefined {
+    return this.#attached
+  }
+
   /** Bytes of its memories. */
   get bytes(): number {
     return this.#decoded.memories.reduce(
@@ -133,7 +140,11 @@ export class TenantInstance {
   /** Whether it can take an image over: nothing in it is larger already, or dropped. */
   fits({ held: { image } }: TenantImage): boolean {
     const m = this.#decoded
-    if (this.#shape.drops && this.#used) return false
+    if (this.#shape.drops) {
+      const { data, elements } = readDropped(m, this.state)
+      if (!data.every((segment) => image.dropped.data.includes(segment))) return false
+      if (!elements.every((segment) => image.dropped.elements.includes(segment))) return false
+    }
     return image.memories.every(({ pages }, index) =>
       memoryOf(m, this.state, index).buffer.byteLength <= pages * PAGE_BYTES
     ) && image.tables.every(({ index, slots }) => tableOf(m, this.state, index).length <= slots.length)
@@ -150,6 +161,10 @@ export class TenantInstance {
     if (!image.checked || this.#shape.importsConstants) {
       checkTarget(m, this.state, image.held.image)
       image.changedTables = new Set(changedState(m, image.held.image).tables.map(({ index }) => index))
+      for (const index of image.changedTables) {
+        if (!this.#shape.fixedTables.has(index)) continue
+        throw new Mismatch("table", `table ${index}`, "nothing in the module changes it", "Make the image again.")
+      }
       image.checked = true
     }
     const same = this.has(image)
@@ -159,7 +174,6 @@ export class TenantInstance {
     }
     this.#memories.attach(image.held, same)
     this.#attached = image.held
-    this.#used = true
   }
 
   /** Makes globals, tables and segments those of the image. */
@@ -173,7 +187,7 @@ export class TenantInstance {
     )
     for (const index of this.#shape.references) globalOf(m, this.state, index).value = null
     for (const table of image.tables) {
-      if (!this.#shape.tables.has(table.index)) continue
+      if (this.#shape.fixedTables.has(table.index)) continue
       const born = changedTables.has(table.index) ? undefined : this.#born.get(table.index)
       if (born !== undefined) {
         born.load()

@@ -11,7 +11,7 @@ import { decodeImage } from "../../src/image/format.ts"
 import { Mismatch } from "../../src/image/mismatch.ts"
 import { type Image, PAGE_BYTES } from "../../src/image/model.ts"
 import { memoryOf } from "../../src/image/reach.ts"
-import type { HeldImage, TenantHost, TenantMemories } from "./tenant-host.ts"
+import type { HeldImage, OwnModule, TenantHost, TenantMemories } from "./tenant-host.ts"
 
 /** Bytes of the pages that an image holds itself. @category inspecting @since 0.1.0 */
 export const pageBytes = (image: Image): number =>
@@ -19,6 +19,10 @@ export const pageBytes = (image: Image): number =>
     (sum, { delta }) => sum + delta.filter(({ bytes }) => bytes !== undefined).length * PAGE_BYTES,
     0
   )
+
+const noFiles = (place: URL | string): never => {
+  throw new Mismatch("unreadable", String(place), "no files are read here", "Pass its bytes.")
+}
 
 /**
  * Holds an image that is at hand. Throws a `Mismatch`.
@@ -35,18 +39,29 @@ export const holdImage = (source: ImageSource, trusted: boolean): HeldImage => {
 }
 
 /**
+ * An image that knows what its memories are born with.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface CopiedImage extends HeldImage {
+  readonly own: OwnModule | undefined
+}
+
+/**
  * Memories that images are copied into. Every page is written or compared each time.
  *
  * @category opening
  * @since 0.1.0
  */
 export const copiedMemories = (m: WasmModule, exports: WebAssembly.Exports): TenantMemories => ({
-  attach: ({ image }) => {
+  attach: (held) => {
+    const { image, own } = held as CopiedImage
     const baselines = memoryBaselines(m, importedGlobals(m, image.globals))
     for (const [index, memory] of image.memories.entries()) {
       const target = memoryOf(m, exports, index)
       copyPages(target, memory, index)
-      repairPages(target.buffer, memory, baselines[index])
+      repairPages(target.buffer, memory, new Map([...baselines[index], ...own?.pages[index] ?? []]))
     }
   },
   release: () => {}
@@ -60,7 +75,8 @@ export const copiedMemories = (m: WasmModule, exports: WebAssembly.Exports): Ten
  */
 export const copyingHost: TenantHost = {
   openProgram: ({ decoded }: ImageModule) => ({
-    openImage: holdImage,
+    readModule: noFiles,
+    openImage: (source, trusted, own): CopiedImage => ({ ...holdImage(source, trusted), own }),
     openMemories: (exports) => copiedMemories(decoded, exports),
     close: () => {}
   })

@@ -7,6 +7,19 @@ import type { ImageModule, ImageSource } from "../../services/Baking.ts"
 import type { Image } from "../../src/image/model.ts"
 
 /**
+ * What is kept of a module of the same code as its program's: what a memory is born with in it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface OwnModule {
+  /** SHA-256 of its bytes in hex. */
+  readonly digest: string
+  /** Of each memory, the pages of 64 KiB that it is born with and the program's is not. */
+  readonly pages: ReadonlyArray<ReadonlyMap<number, Uint8Array>>
+}
+
+/**
  * An image that is open.
  *
  * @category models
@@ -44,8 +57,10 @@ export interface TenantMemories {
  * @since 0.1.0
  */
 export interface TenantProgramHost {
+  /** Reads a module at a place. Throws a `Mismatch`. */
+  readonly readModule: (place: URL | string) => Uint8Array<ArrayBuffer>
   /** Opens an image from where it is. Throws a `Mismatch`. */
-  readonly openImage: (source: ImageSource, trusted: boolean) => HeldImage
+  readonly openImage: (source: ImageSource, trusted: boolean, own: OwnModule | undefined) => HeldImage
   readonly openMemories: (exports: WebAssembly.Exports) => TenantMemories
   readonly close: () => void
 }

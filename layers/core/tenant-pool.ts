@@ -26,7 +26,8 @@ import { type Image, PAGE_BYTES } from "../../src/image/model.ts"
 import { runHooks } from "../../src/image/replay.ts"
 import { type Holding, Ledger } from "../../src/tenants/ledger.ts"
 import { programShape, type TenantImage, type TenantInstance } from "./tenant-context.ts"
-import type { TenantHost } from "./tenant-host.ts"
+import type { OwnModule, TenantHost } from "./tenant-host.ts"
+import { ownBytes } from "./tenant-module.ts"
 import { bytesOf, noRoom, type PooledContext, PooledProgram, type PooledTenant, TenantStates } from "./tenant-states.ts"
 
 /** A context that is held. @category models @since 0.1.0 */
@@ -94,15 +95,20 @@ export class TenantPool {
   }
 
   /** Adds a tenant. Throws `TenantRefused`. */
-  add(name: string, options: TenantOptions<unknown>): void {
+  add(name: string, options: TenantOptions<unknown>, own: OwnModule | undefined): void {
     this.#checkOpen(name)
-    this.#checkProgram(name, options.program)
+    this.known(name, options.program)
     if (this.#tenants.has(name)) {
       throw new TenantRefused({ name, reason: "exists", detail: "there is a tenant of this name" })
     }
+    const bytes = own === undefined ? 0 : ownBytes(own)
+    if (!this.#ledger.makeRoom(bytes)) throw noRoom(this.#ledger, name, bytes, "its module")
+    const holding: Holding = { bytes, pins: 1, drop: () => {} }
+    this.#ledger.add(holding)
     this.#tenants.set(name, {
       name,
       options,
+      own: own === undefined ? undefined : { module: own, holding },
       idle: new Set(),
       image: undefined,
       kept: undefined,
@@ -119,6 +125,7 @@ export class TenantPool {
     this.#tenants.delete(name)
     for (const context of tenant.idle) context.tenant = undefined
     tenant.idle.clear()
+    if (tenant.own !== undefined) this.#ledger.remove(tenant.own.holding)
     this.#states.forgetKept(tenant)
     this.#states.closeImage(tenant)
   }
@@ -127,7 +134,7 @@ export class TenantPool {
   take(program: TenantProgram<unknown>, name: string): TenantAttempt {
     const start = performance.now()
     this.#checkOpen(name)
-    const pooled = this.#checkProgram(name, program)
+    const pooled = this.known(name, program)
     const tenant = this.#find(name)
     if (tenant.options.program !== program) {
       throw new TenantRefused({ name, reason: "program", detail: `it is a tenant of "${tenant.options.program.name}"` })
@@ -248,7 +255,8 @@ export class TenantPool {
     if (this.#closed) throw new TenantRefused({ name, reason: "closed", detail: "the tenants were closed" })
   }
 
-  #checkProgram(name: string, program: TenantProgram<unknown>): PooledProgram {
+  /** A program as the pool keeps it. Throws `TenantRefused`. */
+  known(name: string, program: TenantProgram<unknown>): PooledProgram {
     if (program instanceof PooledProgram && this.#programs.has(program)) return program
     throw new TenantRefused({ name, reason: "program", detail: `"${program.name}" is no program of these tenants` })
   }

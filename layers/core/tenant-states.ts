@@ -13,6 +13,7 @@ import { type Image, PAGE_BYTES } from "../../src/image/model.ts"
 import { checkFingerprint, checkHooks } from "../../src/image/replay.ts"
 import type { Holding, Ledger } from "../../src/tenants/ledger.ts"
 import { type ProgramShape, type TenantImage, tenantImage, type TenantInstance } from "./tenant-context.ts"
+import type { OwnModule } from "./tenant-host.ts"
 
 /** A program as the pool keeps it: what callers hold in their hands. @category models @since 0.1.0 */
 export class PooledProgram implements TenantProgram<unknown> {
@@ -45,6 +46,8 @@ export interface PooledContext {
 export interface PooledTenant {
   readonly name: string
   readonly options: TenantOptions<unknown>
+  /** Its own module, with what is held for it. */
+  readonly own: { readonly module: OwnModule; readonly holding: Holding } | undefined
   /** Idle contexts that had it last. */
   readonly idle: Set<PooledContext>
   image: TenantImage | undefined
@@ -103,9 +106,9 @@ export class TenantStates {
       return tenant.image
     }
     const { fingerprint, hooks, image: source, trusted } = tenant.options
-    const held = shape.host.openImage(source as ImageSource, trusted ?? false)
+    const held = shape.host.openImage(source as ImageSource, trusted ?? false, tenant.own?.module)
     try {
-      checkFingerprint(held.image, { module: shape.module.digest, fingerprint })
+      checkFingerprint(held.image, { module: tenant.own?.module.digest ?? shape.module.digest, fingerprint })
       checkHooks(held.image, hooks ?? {})
       if (!this.#ledger.makeRoom(held.bytes)) throw noRoom(this.#ledger, tenant.name, held.bytes, "its image")
     } catch (error) {
@@ -139,17 +142,16 @@ export class TenantStates {
     tenant.kept = undefined
   }
 
-  /** The state of a context that a tenant has. Throws a `Mismatch`. */
-  captured({ instance, program, tenant }: PooledContext): Image {
+  /** The state of a context that a tenant has, as one of the program's module. Throws a `Mismatch`. */
+  captured({ instance, program }: PooledContext): Image {
     const { decoded, digest } = program.shape!.module
-    const { rebind, renew, fingerprint } = tenant!.kept?.image.held.image ?? tenant!.image?.held.image
-      ?? { rebind: [], renew: [], fingerprint: tenant!.options.fingerprint ?? "" }
+    const { fingerprint, rebind, renew } = instance.attached!.image
     return { ...capture(decoded, instance.state, { module: digest, fingerprint, renew }), rebind }
   }
 
   /** Keeps the state of a persisting tenant apart from its context. False where there is no room and it does not have to. */
   keep(tenant: PooledTenant, context: PooledContext, must: boolean): boolean {
-    const held = context.program.shape!.host.openImage(this.captured(context), true)
+    const held = context.program.shape!.host.openImage(this.captured(context), true, undefined)
     if (!must) {
       context.holding.pins++
       const room = this.#ledger.makeRoom(held.bytes)

@@ -10,20 +10,33 @@ import type * as Scope from "effect/Scope"
 import * as Fs from "node:fs"
 import { Baking, type ImageSource } from "../../services/Baking.ts"
 import { TenantLimits, Tenants, type TenantsShape } from "../../services/Tenants.ts"
+import { Mismatch } from "../../src/image/mismatch.ts"
 import { HotPages } from "../../src/tenants/hot.ts"
 import { makeTenants } from "../core/CoreTenants.ts"
-import { copiedMemories, holdImage } from "../core/tenant-copies.ts"
+import { type CopiedImage, copiedMemories, holdImage } from "../core/tenant-copies.ts"
 import type { TenantHost } from "../core/tenant-host.ts"
 import { type NativeCalls, probeNative } from "./ffi.ts"
 import * as NodeBaking from "./NodeBaking.ts"
 import { ProgramImages } from "./tenant-images.ts"
 import { mappedMemories } from "./tenant-memory.ts"
 
+const readPlace = (place: URL | string): Uint8Array<ArrayBuffer> => {
+  try {
+    return new Uint8Array(Fs.readFileSync(place))
+  } catch (error) {
+    const detail = error instanceof Error ? error.message : String(error)
+    throw new Mismatch("unreadable", "the file", detail, "Check the path and its permissions.")
+  }
+}
+
 /** Images are read whole. */
 const copyingHost: TenantHost = {
   openProgram: ({ decoded }) => ({
-    openImage: (source: ImageSource, trusted) =>
-      holdImage(typeof source === "string" || source instanceof URL ? Fs.readFileSync(source) : source, trusted),
+    readModule: readPlace,
+    openImage: (source: ImageSource, trusted, own): CopiedImage => ({
+      ...holdImage(typeof source === "string" || source instanceof URL ? readPlace(source) : source, trusted),
+      own
+    }),
     openMemories: (exports) => copiedMemories(decoded, exports),
     close: () => {}
   })
@@ -34,7 +47,8 @@ const mappingHost = (calls: NativeCalls, pagemap: number): TenantHost => ({
     const images = new ProgramImages(module, calls)
     const hot = module.decoded.memories.map(() => new HotPages())
     return {
-      openImage: (source, trusted) => images.open(source, trusted),
+      readModule: readPlace,
+      openImage: (source, trusted, own) => images.open(source, trusted, own),
       openMemories: (exports) => mappedMemories(module.decoded, exports, calls, pagemap, hot),
       close: () => images.close()
     }

@@ -25,6 +25,8 @@ export const Linux = {
   MAP_POPULATE: 0x8000,
   MFD_CLOEXEC: 0x1,
   MADV_POPULATE_WRITE: 23,
+  FADV_WILLNEED: 3,
+  FADV_DONTNEED: 4,
   EFAULT: 14,
   EINTR: 4
 } as const
@@ -64,6 +66,8 @@ export interface NativeCalls {
   pwrite(fd: number, address: bigint, bytes: number, offset: number): number
   /** Bytes read, which may be fewer than asked for. */
   pread(fd: number, address: bigint, bytes: number, offset: number): number
+  /** Tells what will be done with a range of a file: advice, which may be ignored. */
+  fadvise(fd: number, offset: number, bytes: number, advice: number): number
   close(fd: number): number
   /** A file descriptor that handles page faults of this process. */
   userfaultfd(flags: number): number
@@ -107,6 +111,7 @@ const definitions = {
   ftruncate: { arguments: ["int32", "int64"], return: "int32" },
   pwrite: { arguments: ["int32", "uint64", "uint64", "int64"], return: "int64" },
   pread: { arguments: ["int32", "uint64", "uint64", "int64"], return: "int64" },
+  posix_fadvise: { arguments: ["int32", "int64", "int64", "int32"], return: "int32" },
   close: { arguments: ["int32"], return: "int32" },
   syscall: { arguments: ["int64", "int64"], return: "int64" },
   ioctl: { arguments: ["int32", "uint64", "uint64"], return: "int32" },
@@ -175,6 +180,7 @@ const bind = (ffi: typeof Ffi): NativeCalls => {
     ftruncate: (fd, bytes) => functions.ftruncate(fd, BigInt(bytes)),
     pwrite: (fd, address, bytes, offset) => Number(functions.pwrite(fd, address, BigInt(bytes), BigInt(offset))),
     pread: (fd, address, bytes, offset) => Number(functions.pread(fd, address, BigInt(bytes), BigInt(offset))),
+    fadvise: (fd, offset, bytes, advice) => functions.posix_fadvise(fd, BigInt(offset), BigInt(bytes), advice),
     close: (fd) => functions.close(fd),
     userfaultfd: (flags) => Number(functions.syscall(userfaultfdNumber, BigInt(flags))),
     ioctl: (fd, request, argument) => functions.ioctl(fd, request, argument),

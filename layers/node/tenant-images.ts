@@ -16,7 +16,7 @@ import { importedGlobals, memoryBaselines } from "../../src/image/baseline.ts"
 import { decodeImage, encodeImage, imageSizes } from "../../src/image/format.ts"
 import { Mismatch } from "../../src/image/mismatch.ts"
 import { type Image, isZeroPage, type MemoryImage, PAGE_BYTES } from "../../src/image/model.ts"
-import type { HeldImage } from "../core/tenant-host.ts"
+import type { HeldImage, OwnModule } from "../core/tenant-host.ts"
 import { Linux, type NativeCalls } from "./ffi.ts"
 import { readAt, readIndex } from "./image-file.ts"
 
@@ -45,7 +45,7 @@ export interface MappedImage extends HeldImage {
   readonly segments: ReadonlyArray<ReadonlyArray<Segment>>
 }
 
-/** Where a page of the module's own initial memory is: of memory and page, the position in the file. */
+/** Pages that memories are born with: of each memory, by page, the position in a file. */
 interface Baseline {
   readonly fd: number
   readonly positions: ReadonlyArray<ReadonlyMap<number, number>>
@@ -65,12 +65,24 @@ const memoryFile = (calls: NativeCalls, name: string, parts: ReadonlyArray<Uint8
   return fd
 }
 
+const writeBaseline = (
+  calls: NativeCalls,
+  memories: ReadonlyArray<ReadonlyMap<number, Uint8Array>>
+): Baseline => {
+  const parts: Array<Uint8Array> = []
+  const positions = memories.map((pages) =>
+    new Map(Array.from(pages, ([page, bytes]) => [page, (parts.push(bytes) - 1) * PAGE_BYTES] as const))
+  )
+  return { fd: memoryFile(calls, "folio-baseline", parts), positions }
+}
+
+/** Segments of memory `index`, whose pages begin at `first` in the image's file. The first baseline with a page wins. */
 const segmentsOf = (
   memory: MemoryImage,
+  index: number,
   fd: number,
   first: number,
-  baseline: Baseline,
-  positions: ReadonlyMap<number, number> | undefined
+  baselines: ReadonlyArray<Baseline>
 ): { readonly segments: ReadonlyArray<Segment>; readonly next: number } => {
   const segments: Array<{ at: number; bytes: number; fd: number; position: number }> = []
   const add = (page: number, from: number, position: number): void => {
@@ -83,9 +95,10 @@ const segmentsOf = (
   let entry = 0
   for (let page = 0; page < memory.pages; page++) {
     const changed = memory.delta[entry]?.page === page ? memory.delta[entry++] : undefined
-    const own = positions?.get(page)
-    if (changed === undefined) add(page, own === undefined ? -1 : baseline.fd, own ?? 0)
-    else if (isZeroPage(changed)) add(page, -1, 0)
+    if (changed === undefined) {
+      const born = baselines.find(({ positions }) => positions[index].has(page))
+      add(page, born?.fd ?? -1, born?.positions[index].get(page) ?? 0)
+    } else if (isZeroPage(changed)) add(page, -1, 0)
     else {
       add(page, fd, next)
       next += PAGE_BYTES
@@ -112,12 +125,12 @@ export class ProgramImages {
   }
 
   /** Opens an image. Throws a `Mismatch`, or where the system refuses a file in memory. */
-  open(source: ImageSource, trusted: boolean): MappedImage {
-    if (typeof source === "string" || source instanceof URL) return this.#openFile(source, trusted)
+  open(source: ImageSource, trusted: boolean, own: OwnModule | undefined): MappedImage {
+    if (typeof source === "string" || source instanceof URL) return this.#openFile(source, trusted, own)
     const bytes = source instanceof Uint8Array ? source : encodeImage(source)
     const image = source instanceof Uint8Array ? decodeImage(source, trusted) : source
     const fd = memoryFile(this.#calls, "folio-tenant", [bytes])
-    return this.#mapped(image, fd, imageSizes(bytes).index, bytes.length + indexBytes(image))
+    return this.#mapped(image, fd, imageSizes(bytes).index, bytes.length + indexBytes(image), own)
   }
 
   close(): void {
@@ -125,7 +138,7 @@ export class ProgramImages {
     this.#baselines.clear()
   }
 
-  #openFile(place: URL | string, trusted: boolean): MappedImage {
+  #openFile(place: URL | string, trusted: boolean, own: OwnModule | undefined): MappedImage {
     let fd: number
     try {
       fd = Fs.openSync(place, "r")
@@ -136,34 +149,38 @@ export class ProgramImages {
     try {
       if (!trusted) decodeImage(readAt(fd, Fs.fstatSync(fd).size, 0))
       const { image, pagesAt } = readIndex(fd, trusted)
-      return this.#mapped(image, fd, pagesAt, indexBytes(image))
+      // Read in one piece while the rest is prepared, instead of a page at each fault.
+      this.#calls.fadvise(fd, pagesAt, 0, Linux.FADV_WILLNEED)
+      return this.#mapped(image, fd, pagesAt, indexBytes(image), own)
     } catch (error) {
       Fs.closeSync(fd)
       throw error
     }
   }
 
-  #mapped(image: Image, fd: number, pagesAt: number, bytes: number): MappedImage {
+  #mapped(image: Image, fd: number, pagesAt: number, bytes: number, own: OwnModule | undefined): MappedImage {
     const baseline = this.#baseline(image)
+    const born = own?.pages.some(({ size }) => size > 0) === true ? writeBaseline(this.#calls, own.pages) : undefined
     let position = pagesAt
     const segments = image.memories.map((memory, index) => {
-      const found = segmentsOf(memory, fd, position, baseline, baseline.positions[index])
+      const found = segmentsOf(memory, index, fd, position, born === undefined ? [baseline] : [born, baseline])
       position = found.next
       return found.segments
     })
-    return { image, bytes, segments, close: () => Fs.closeSync(fd) }
+    const close = (): void => {
+      Fs.closeSync(fd)
+      if (born !== undefined) Fs.closeSync(born.fd)
+    }
+    return { image, bytes, segments, close }
   }
 
   #baseline(image: Image): Baseline {
-    const imported = importedGlobals(this.#module.decoded, image.globals)
+    const m = this.#module.decoded
+    const imported = importedGlobals(m, image.globals)
     const key = [...imported].join(";")
     const known = this.#baselines.get(key)
     if (known !== undefined) return known
-    const parts: Array<Uint8Array> = []
-    const positions = memoryBaselines(this.#module.decoded, imported).map((pages) =>
-      new Map(Array.from(pages, ([page, bytes]) => [page, (parts.push(bytes) - 1) * PAGE_BYTES] as const))
-    )
-    const baseline = { fd: memoryFile(this.#calls, "folio-baseline", parts), positions }
+    const baseline = writeBaseline(this.#calls, memoryBaselines(m, imported))
     this.#baselines.set(key, baseline)
     return baseline
   }

@@ -75,7 +75,7 @@ const refusal = (m: WasmModule): Resettable | undefined => {
 }
 
 /**
- * What the code of a module does to tables and segments.
+ * What the code of a module does to tables and segments. Reads all of it: some 10 ms a megabyte.
  *
  * @category queries
  * @since 0.1.0

@@ -229,6 +229,43 @@ export const suite = (
           assert.include(refused, { _tag: "TenantRefused", reason: "state" })
         })))
 
+    it("may have a module of their own, with other data and the same code", () =>
+      bench(roomFor(3), 1, ({ add, program, tenants }) =>
+        Effect.gen(function*() {
+          const baking = yield* Baking
+          const variant = text.replace("born with it", "other bytes").replace("300000", "400000")
+          const bytes = yield* Effect.promise(() => assemble(variant))
+          const module = yield* baking.prepare(bytes, "variant")
+          const instance = yield* baking.instantiate(module)
+          ;(instance.exports["boot"] as Call)(50)
+          const image = place(yield* baking.capture(module, instance), baking.encode)
+          yield* add("plain", 10)
+          yield* tenants.add("own", { program, image, module: bytes })
+          yield* tenants.add("persist", { program, image, module: bytes, state: "persist" })
+          const own = Buffer.from((instance.exports["memory"] as WebAssembly.Memory).buffer)
+          for (const tenant of ["own", "plain", "persist", "own", "persist", "plain", "persist"]) {
+            const memory = yield* tenants.run(program, tenant, (context) => {
+              const memory = Buffer.from(context.host.memory.buffer.slice(0))
+              if (tenant !== "persist") context.host.call["spoil"]()
+              return memory
+            })
+            if (tenant === "plain") assert.strictEqual(memory.toString("latin1", 300_000, 300_008), "far away")
+            else assert.strictEqual(Buffer.compare(memory, own), 0, tenant)
+          }
+          assert.strictEqual(tenants.status().contexts, 1)
+          yield* tenants.add("without", { program, image })
+          assert.include(yield* Effect.flip(tenants.run(program, "without", next)), { code: "module" })
+          const otherCode = yield* Effect.promise(() => assemble(variant.replace("(i32.const 99)", "(i32.const 98)")))
+          const refused = yield* Effect.flip(tenants.add("code", { program, image, module: otherCode }))
+          assert.include(refused, { _tag: "ImageMismatch", code: "module", detail: "section 10 differs" })
+          const nothing = yield* Effect.flip(tenants.add("code", { program, image, module: new Uint8Array(9) }))
+          assert.include(nothing, { _tag: "ImageMismatch", code: "module" })
+          assert.include(yield* Effect.flip(tenants.add("code", { program, image, module: "no/such.wasm" })), {
+            _tag: "ImageMismatch",
+            code: "unreadable"
+          })
+        }).pipe(Effect.provide(MemoryBaking.layer))))
+
     it("are held by one request at a time where they persist, and by several where they do not", () =>
       bench(roomFor(2, 1), 2, ({ add, program, tenants }) =>
         Effect.gen(function*() {
