@@ -8,9 +8,8 @@
  *
  * @since 0.1.0
  */
-import type * as Cpu from "../layers/node/cpu.ts"
+import type * as Engine from "../layers/node/dropin-engine.ts"
 import { type DropIn, makeDropIn } from "../layers/node/dropin.ts"
-import type * as Engine from "../layers/node/engine.ts"
 import { judgeHost } from "../layers/node/host.ts"
 import { type Decisions, intercept, undecided } from "../layers/node/intercept.ts"
 import { isIntercepted } from "../layers/node/original.ts"
@@ -28,10 +27,7 @@ const start = (settings: Settings, rung: string): Decisions => {
     rung,
     environment: process.env,
     compiler: () => requireModule<typeof Prepare>("../../src/plan/prepare").prepare,
-    engine: () => {
-      const workers = settings.workers ?? requireModule<typeof Cpu>("./cpu").cpuBudget().width
-      return new (requireModule<typeof Engine>("./engine").NodeEngine)({ workers })
-    }
+    engine: () => requireModule<typeof Engine>("./dropin-engine").makeEngine(settings.workers)
   })
   dropIn = made.dropIn
   return made.decisions

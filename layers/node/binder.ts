@@ -63,11 +63,14 @@ interface Bindable {
   bundle: Bundle | Uint8Array
 }
 
-/** Instructions of one execution below which a guard is not asked: some microseconds. */
-const leastWork = 5_000
+/** Instructions of one execution below which a guard is not asked: about ten microseconds, too little for any lane. */
+const leastWork = 40_000
 
-/** Instructions seen in planned loops for which the engine is worth loading, which takes some milliseconds. */
-const enoughWork = 1_000_000
+/**
+ * Instructions seen in such executions for which the engine is worth loading: about as long as loading it and starting
+ * lanes takes, ten milliseconds. One long execution is enough.
+ */
+const enoughWork = 30_000_000
 
 /** The work of an inner loop is counted once; it will have run several times. */
 const innerFactor = 8

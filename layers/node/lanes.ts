@@ -89,6 +89,8 @@ export class NodeLanes implements LaneGroup {
   #live: Array<Lane> = []
   #generation = 0
   readonly #loaded = new Map<number, Loaded>()
+  /** What lanes were given to load and have not answered yet, as far as is known here. */
+  readonly #loading = new Map<Lane, { readonly slot: number; readonly memory: number }>()
   readonly #known = new WeakMap<MappedMemory, Attached>()
   readonly #attached = new Set<Attached>()
   readonly #collected = new FinalizationRegistry<Attached>((attached) => {
@@ -197,30 +199,31 @@ export class NodeLanes implements LaneGroup {
   }
 
   load(kernel: Kernel, memory: MappedMemory): boolean {
+    return this.#load(kernel, memory, true) === true
+  }
+
+  beginLoad(kernel: Kernel, memory: MappedMemory): boolean | "pending" {
+    return this.#load(kernel, memory, false)
+  }
+
+  #load(kernel: Kernel, memory: MappedMemory, waits: boolean): boolean | "pending" {
     const loaded = this.#loaded.get(kernel.slot)
     if (
       loaded !== undefined && loaded.generation === this.#generation && loaded.memory === memory.id
       && loaded.bytes === memory.mappedBytes && loaded.module === kernel.module
     ) return true
+    const before = this.#finishLoads(waits)
+    if (before !== true) return before
     const stale = this.#identify(memory)
-    const waiting: Array<Lane> = []
     for (const lane of this.#live) {
       const message = this.#messageFor(lane, kernel, memory, stale)
       if (message === undefined) continue
       if (!this.#settle(lane)) return false
       lane.load(message)
-      waiting.push(lane)
+      this.#loading.set(lane, { slot: kernel.slot, memory: memory.id })
     }
-    let accepted = this.#live.length > 0
-    for (const lane of waiting) {
-      const result = lane.join()
-      if (result === "done") continue
-      accepted = false
-      // What the lane still holds of it does not count any more: the next hand-over repeats all of it.
-      this.#forget(lane, kernel.slot, memory.id)
-      if (result === "trap") this.#note(lane.explanation())
-    }
-    if (accepted) {
+    const accepted = this.#live.length > 0 && this.#finishLoads(waits)
+    if (accepted === true) {
       const { id, mappedBytes } = memory
       this.#loaded.set(kernel.slot, {
         module: kernel.module,
@@ -230,6 +233,29 @@ export class NodeLanes implements LaneGroup {
       })
     }
     return accepted
+  }
+
+  /** Looks after the lanes that were given something to load; false when one has refused. */
+  #finishLoads(waits: boolean): boolean | "pending" {
+    let accepted = true
+    for (const lane of this.#loading.keys()) {
+      if (!waits && !lane.isIdle) return "pending"
+      if (!this.#finishLoad(lane)) accepted = false
+    }
+    return accepted
+  }
+
+  /** Waits for what a lane was given to load; false when it has refused it. */
+  #finishLoad(lane: Lane): boolean {
+    const given = this.#loading.get(lane)
+    if (given === undefined) return true
+    const result = lane.join()
+    this.#loading.delete(lane)
+    if (result === "done") return true
+    // What the lane still holds of it does not count any more: the next hand-over repeats all of it.
+    this.#forget(lane, given.slot, given.memory)
+    if (result === "trap") this.#note(lane.explanation())
+    return false
   }
 
   /** Follows the identity of a mapping; returns the ones it has left behind. */
@@ -281,6 +307,7 @@ export class NodeLanes implements LaneGroup {
 
   /** Waits until a lane has finished what it was last told. */
   #settle(lane: Lane): boolean {
+    this.#finishLoad(lane)
     return lane.isIdle || lane.join() !== "lost"
   }
 
@@ -293,6 +320,7 @@ export class NodeLanes implements LaneGroup {
     for (const lane of this.#live) {
       const dropKernels = slots.filter((slot) => lane.kernels.has(slot))
       const dropMemories = memories.filter((id) => lane.memories.has(id))
+      this.#finishLoad(lane)
       for (const slot of dropKernels) lane.kernels.delete(slot)
       for (const id of dropMemories) this.#forget(lane, -1, id)
       if (dropKernels.length + dropMemories.length === 0 || !this.#settle(lane)) continue
@@ -307,16 +335,21 @@ export class NodeLanes implements LaneGroup {
     if (placement !== undefined && placement.ownerCpu() === placement.cpuOf(at.index)) {
       placement.place(at.index, at.thread)
     }
-    if (!at.isIdle) this.#settle(at)
+    if (!at.isIdle || this.#loading.has(at)) this.#settle(at)
     at.run(kernel, start, count, out)
   }
 
   idle(lane: number): boolean {
-    return this.#live[lane].isIdle
+    const at = this.#live[lane]
+    return at.isIdle && !this.#loading.has(at)
   }
 
   join(lane: number): JoinResult {
-    return this.#live[lane].join()
+    const at = this.#live[lane]
+    if (!this.#loading.has(at)) return at.join()
+    // It was not given a chunk since. Whether it has refused what it loads, whoever hands it over is told.
+    this.#finishLoad(at)
+    return "done"
   }
 
   replace(lane: number): boolean {

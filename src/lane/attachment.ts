@@ -167,7 +167,7 @@ export class Attachment {
   /** Notes why an execution stays native; after a few in a row the guest's own test gets stricter. */
   decline(state: LoopState, why: string, iterations: number): number {
     const { declined } = state.counts
-    state.counts.declined = { ...declined, [why]: (declined[why] ?? 0) + 1 }
+    declined[why] = (declined[why] ?? 0) + 1
     this.counts.reason = why
     if (why === "compile") state.threshold.value = NEVER
     else if (why === "resting") this.#dispatcher.hold([state], this.#restsUntil)

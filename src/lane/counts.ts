@@ -53,6 +53,10 @@ export interface AttachmentReport {
   readonly pays: boolean | undefined
 }
 
+type LoopCounts = { -readonly [Key in Exclude<keyof LoopReport, "declined">]: LoopReport[Key] } & {
+  readonly declined: Record<string, number>
+}
+
 /**
  * Counts that grow.
  *
@@ -60,7 +64,7 @@ export interface AttachmentReport {
  * @since 0.1.0
  */
 export class InstanceCounts {
-  readonly loops: ReadonlyArray<{ -readonly [Key in keyof LoopReport]: LoopReport[Key] }>
+  readonly loops: ReadonlyArray<LoopCounts>
   lanesUsed = 0
   rung: Rung | undefined
   unmapped: string | undefined

@@ -13,17 +13,7 @@
  *
  * @since 0.1.0
  */
-import {
-  MAXIMUM_PIECE,
-  REFUSAL_WORDS,
-  REFUSALS,
-  RESULT_BYTES,
-  RESULTS,
-  Ticket,
-  TICKET_BYTES,
-  TICKET_COUNT,
-  TICKETS
-} from "../plan/frame.ts"
+import { MAXIMUM_PIECE, REFUSAL_WORDS, REFUSALS, RESULT_BYTES, RESULTS, Ticket, TICKETS } from "../plan/frame.ts"
 import { NEVER } from "../plan/hidden.ts"
 import type { PlannedLoop } from "../plan/types.ts"
 import type { Attachment, LoopState } from "./attachment.ts"
@@ -32,6 +22,7 @@ import type { LaneGroup, MappedMemory } from "./lanes.ts"
 import type { Policy } from "./monitor.ts"
 import { stackProbe } from "./room.ts"
 import { placeCopies, putBack, WholeCopy, wholeRanges } from "./snapshot.ts"
+import { Tickets } from "./tickets.ts"
 import { pagesAround, windowRanges } from "./windows.ts"
 
 /**
@@ -99,14 +90,6 @@ export interface DispatchRecord {
   readonly aborted: boolean
 }
 
-/** A ticket in use: pieces of `piece` iterations, from piece `from` on, of `total` iterations. */
-interface Issued {
-  readonly ticket: number
-  readonly from: number
-  readonly piece: number
-  readonly total: number
-}
-
 /** Pieces a participant, at most: enough that a late lane costs little, few enough that taking them costs nothing. */
 const PIECES_EACH = 8
 
@@ -121,6 +104,9 @@ const LEAST_PIECE_NS = 5_000
 
 /** A piece that may end early is at most this long (ns): what runs on behind the end is wasted. */
 const LONGEST_ABORTABLE_NS = 100_000
+
+/** Milliseconds between two looks at lanes that are starting. */
+const STARTING_MS = 0.5
 
 /** Polls of the owner before it waits for a lane in the kernel. */
 const POLLS = 4_000
@@ -145,13 +131,13 @@ export class Dispatcher {
   readonly #whole = new WholeCopy()
   /** Private bytes of the owner's last iteration, while it runs others. */
   readonly #kept = new WholeCopy()
-  /** Tickets of the dispatch under way. */
-  #issued: Array<Issued> = []
+  readonly #tickets: Tickets
   readonly #held: HeldLoops
   /** Instances attached so far. */
   attachments = 0
-  #nextTicket = 1
   #ownerEnd = 0
+  /** Until then lanes are taken to be still starting (ms). */
+  #startingUntil = 0
   /** Lanes that the dispatch under way was handed to. */
   #joined = 0
   #hasRoom: (() => boolean) | undefined
@@ -163,6 +149,7 @@ export class Dispatcher {
     this.policy = policy
     this.host = host
     this.#held = new HeldLoops(host)
+    this.#tickets = new Tickets(lanes)
     this.#partition = partition
     this.#words = new Int32Array(lanes.control.buffer)
     this.#frame = new DataView(lanes.control.buffer)
@@ -189,19 +176,24 @@ export class Dispatcher {
     const work = iterations * units
     if (this.#broken || width < 2) return attachment.decline(state, "no-lanes", iterations)
     if (start < monitor.suspendedUntil) return attachment.decline(state, "suspended", iterations)
-    if (!monitor.observe(work)) {
-      return attachment.decline(state, monitor.isSmall(work) ? "small" : "evidence", iterations)
-    }
+    const enough = monitor.observe(work)
+    // What is small stays so, and its loop soon asks for longer executions only.
+    if (monitor.isSmall(work)) return attachment.decline(state, "small", iterations)
+    if (!enough) return attachment.decline(state, "evidence", iterations)
+    if (start < this.#startingUntil) return attachment.decline(state, "starting", iterations)
     this.#hasRoom ??= stackProbe()
     if (!this.#hasRoom()) return attachment.decline(state, "stack", iterations)
     lanes.start()
     const ready = lanes.ready()
-    // A long loop need not wait for lanes that are starting: they join in when they are up.
+    // A long loop need not wait for lanes that are starting: they join in when they are up. One that may end early is
+    // only as long as that.
     const early = ready === 0
-    if (early && (this.#partition === "fixed" || monitor.expect(work) < LATE_JOIN_NS)) {
+    const waits = this.#partition === "fixed" || state.loop.tier === "abortable" || monitor.expect(work) < LATE_JOIN_NS
+    if (early && waits) {
+      this.#startingUntil = start + STARTING_MS
       return attachment.decline(state, "starting", iterations)
     }
-    if (!forced && !monitor.isSmall(work) && !attachment.admits(state, work, start)) {
+    if (!forced && !attachment.admits(state, work, start)) {
       return attachment.decline(state, attachment.trial.state === "resting" ? "resting" : "trial", iterations)
     }
     const declined = monitor.decline(work, early ? width : ready + 1, lanes.hot() > 0, start)
@@ -211,7 +203,11 @@ export class Dispatcher {
     /** Hands memory and kernel to the lanes that are up; answers why not. */
     const handOver = (): string | undefined => {
       if (!attachment.adopt(forced)) return "memory"
-      return lanes.load({ slot: state.slot, module: kernel }, attachment.mapped) ? undefined : "load"
+      const chunk = { slot: state.slot, module: kernel }
+      const loaded = !forced && lanes.beginLoad !== undefined
+        ? lanes.beginLoad(chunk, attachment.mapped)
+        : lanes.load(chunk, attachment.mapped)
+      return loaded === true ? undefined : loaded === "pending" ? "starting" : "load"
     }
     const withheld = early ? undefined : handOver()
     if (withheld !== undefined) return attachment.decline(state, withheld, iterations)
@@ -222,7 +218,7 @@ export class Dispatcher {
     if (abortable && !this.#save(loop, attachment.bytes())) {
       return attachment.decline(state, "snapshot", iterations)
     }
-    this.#issued = []
+    this.#tickets.begin()
     const participants = width
     this.#clearResults(loop, participants)
     this.#joined = ready
@@ -301,8 +297,8 @@ export class Dispatcher {
     const longest = state.loop.tier === "abortable" ? Math.ceil(LONGEST_ABORTABLE_NS / perIteration) : spread
     const usable = Math.min(piece, longest, Math.ceil(spread / 2), MAXIMUM_PIECE)
     const pieces = Math.ceil(spread / usable)
-    const lastTicket = lastApart ? this.#ticket(iterations, spread, iterations, 1) : 0
-    const ticket = this.#ticket(spread, 0, pieces, usable)
+    const lastTicket = lastApart ? this.#tickets.issue(iterations, spread, iterations, 1) : 0
+    const ticket = this.#tickets.issue(spread, 0, pieces, usable)
     const next = (ticket + Ticket.NEXT) >> 2
     const finished = (ticket + Ticket.FINISHED) >> 2
     const limit = (ticket + Ticket.LIMIT) >> 2
@@ -345,8 +341,9 @@ export class Dispatcher {
         if (done >= pieces) break
         lanesUp = lanes.ready()
         if (lanesUp === 0) continue
-        if (handOver() !== undefined) lanesUp = 0
-        break
+        const withheld = handOver()
+        if (withheld !== undefined) lanesUp = 0
+        if (withheld !== "starting") break
       }
       this.#joined = lanesUp
       for (let lane = 0; lane < lanesUp; lane++) {
@@ -374,7 +371,7 @@ export class Dispatcher {
 
   /** The last iteration, by the owner and after all others. */
   #last(state: LoopState, iterations: number): boolean {
-    const ticket = this.#ticket(iterations, iterations - 1, iterations, 1)
+    const ticket = this.#tickets.issue(iterations, iterations - 1, iterations, 1)
     try {
       state.run!(ticket, 1, RESULTS)
       return true
@@ -393,7 +390,7 @@ export class Dispatcher {
     const pieces = Math.ceil(iterations / piece)
     const tickets = Array.from(
       { length: Math.ceil(pieces / each) },
-      (_, k) => this.#ticket(iterations, k * each, Math.min(pieces, (k + 1) * each), piece)
+      (_, k) => this.#tickets.issue(iterations, k * each, Math.min(pieces, (k + 1) * each), piece)
     )
     const used = tickets.length - 1
     let clean = true
@@ -436,33 +433,9 @@ export class Dispatcher {
 
   /** Puts back what the pieces that were taken have copied. */
   #undo(loop: PlannedLoop, memory: Uint8Array): void {
-    for (const { from, piece, ticket, total } of this.#issued) {
-      const next = Atomics.load(this.#words, (ticket + Ticket.NEXT) >> 2)
-      const end = Math.min(next, this.#words[(ticket + Ticket.LIMIT) >> 2])
-      for (let k = from; k < end; k++) {
-        const first = k * piece
-        putBack(this.lanes.control, this.#frame, loop, memory, first, Math.min(piece, total - first))
-      }
+    for (const [first, count] of this.#tickets.begun()) {
+      putBack(this.lanes.control, this.#frame, loop, memory, first, count)
     }
-  }
-
-  /** A fresh ticket for pieces `from` … `limit` − 1; it is used again only when no lane can still hold it. */
-  #ticket(iterations: number, from: number, limit: number, piece: number): number {
-    if (this.#nextTicket >= TICKET_COUNT) {
-      this.#nextTicket = 1
-      const ready = this.lanes.ready()
-      for (let lane = 0; lane < ready; lane++) if (this.lanes.idle?.(lane) === false) this.lanes.join(lane)
-    }
-    const ticket = TICKETS + TICKET_BYTES * this.#nextTicket++
-    const at = ticket >> 2
-    this.#words[at + (Ticket.TOTAL >> 2)] = iterations
-    this.#words[at + (Ticket.LIMIT >> 2)] = limit
-    this.#words[at + (Ticket.WINDOWS >> 2)] = 0
-    Atomics.store(this.#words, at + (Ticket.ABORT >> 2), 0)
-    Atomics.store(this.#words, at + (Ticket.FINISHED >> 2), 0)
-    Atomics.store(this.#words, at + (Ticket.NEXT >> 2), from)
-    this.#issued.push({ ticket, from, piece, total: iterations })
-    return ticket
   }
 
   /**

@@ -132,6 +132,8 @@ export interface LaneGroup {
   hot(): number
   /** Hands a kernel and its memory to all lanes of the last {@link LaneGroup.ready}; false when one refuses. */
   load(kernel: Kernel, memory: MappedMemory): boolean
+  /** The same without waiting for them: `pending`, they are at it and to be asked again. Absent where nobody waits. */
+  beginLoad?(kernel: Kernel, memory: MappedMemory): boolean | "pending"
   /** Makes lanes forget kernels and memories that will not be used again. */
   unload(slots: ReadonlyArray<number>, memories: ReadonlyArray<number>): void
   /** Starts a chunk in an idle lane. */
