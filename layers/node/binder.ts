@@ -72,6 +72,9 @@ const leastWork = 40_000
  */
 const enoughWork = 30_000_000
 
+/** Instructions that a thread may do in a millisecond, at most. */
+const instructionsPerMs = 5_000_000
+
 /** The work of an inner loop is counted once; it will have run several times. */
 const innerFactor = 8
 
@@ -94,8 +97,19 @@ const bindDeferred = (exports: WebAssembly.Exports, { guard, plan }: Bundle, eno
     for (const loop of loops) (exports[thresholdName(loop.index)] as WebAssembly.Global).value = value(loop)
   }
   let work = 0
+  let lastMs = 0
+  let lastWork = 0
   const dispatch = (index: number, iterations: number, units: number): number => {
-    work += iterations * units * (loops[index].hasInner ? innerFactor : 1)
+    const { hasInner, tier } = loops[index]
+    const expected = iterations * units * (hasInner ? innerFactor : 1)
+    if (tier === "direct") work += expected
+    else {
+      // It may end early: it has done no more than there was time for until a loop comes by again.
+      const now = clock.now()
+      work += Math.min(lastWork, (now - lastMs) * instructionsPerMs)
+      lastMs = now
+      lastWork = expected
+    }
     if (work >= enoughWork) {
       work = Number.NEGATIVE_INFINITY
       setThresholds(() => never)

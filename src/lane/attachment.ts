@@ -86,7 +86,7 @@ export class Attachment {
     this.counts = new InstanceCounts(loops, refusalsOf(dispatcher))
     this.#states = loops.map((loop, k) => ({
       loop,
-      monitor: new ProfitMonitor(policy, loop.instructions, loop.checked > 0),
+      monitor: new ProfitMonitor(policy, loop.instructions, loop.checked > 0, loop.tier === "abortable"),
       threshold: exports[thresholdName(loop.index)] as WebAssembly.Global,
       bytes: prepared.chunks[loop.index]!,
       slot: ++lastSlot,

@@ -176,7 +176,8 @@ export class Dispatcher {
     const work = iterations * units
     if (this.#broken || width < 2) return attachment.decline(state, "no-lanes", iterations)
     if (start < monitor.suspendedUntil) return attachment.decline(state, "suspended", iterations)
-    const enough = monitor.observe(work)
+    const enough = monitor.observe(work, start)
+    if (monitor.endsEarly(start)) return attachment.decline(state, "suspended", iterations)
     // What is small stays so, and its loop soon asks for longer executions only.
     if (monitor.isSmall(work)) return attachment.decline(state, "small", iterations)
     if (!enough) return attachment.decline(state, "evidence", iterations)

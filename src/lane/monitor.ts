@@ -58,6 +58,10 @@ const WHOLE_NS = 4_000_000
 /** Executions handed out in a row that must disappoint before the loop is suspended. */
 const STRIKES = 3
 
+/** An execution has ended early when it took less than this part of what the guard said, and how many in a row tell. */
+const EARLY = 8
+const EARLY_PATIENCE = 8
+
 /** Executions in a row that are left to sleeping lanes before these are woken once: they may then stay awake. */
 const COLD_PATIENCE = 64
 
@@ -101,10 +105,20 @@ export class ProfitMonitor {
   #suspensions = 0
   #suspendedUntil = 0
 
-  /** `instructions`: size of the loop; `checked`: whether its chunks compare loads with stores. */
-  constructor(policy: Policy, instructions: number, checked: boolean) {
+  readonly #mayEndEarly: boolean
+  /** The newest execution that was left to the guest: when it began (ms) and how long it was taken to be. */
+  #lastMs = 0
+  #lastNs = 0
+  #early = 0
+
+  /**
+   * `instructions`: size of the loop; `checked`: whether its chunks compare loads with stores; `mayEndEarly`: whether it
+   * may do less than the guard says.
+   */
+  constructor(policy: Policy, instructions: number, checked: boolean, mayEndEarly: boolean) {
     this.#leastGain = checked ? LEAST_GAIN_CHECKED : LEAST_GAIN
     this.#policy = policy
+    this.#mayEndEarly = mayEndEarly
     this.#needed = policy.evidenceNs + policy.evidenceNsEach * instructions
   }
 
@@ -129,10 +143,29 @@ export class ProfitMonitor {
     return this.#serialNs
   }
 
-  /** Adds work that was seen; true when there is enough of it to prepare for hand-outs. */
-  observe(units: number): boolean {
-    this.#evidence += this.expect(units)
+  /**
+   * Adds work that was seen; true when there is enough of it to prepare for hand-outs. A loop that may end early has
+   * done no more than there was time for since it last came by.
+   */
+  observe(units: number, nowMs: number): boolean {
+    const expected = this.expect(units)
+    if (!this.#mayEndEarly) this.#evidence += expected
+    else {
+      const passed = (nowMs - this.#lastMs) * 1e6
+      this.#evidence += Math.min(this.#lastNs, passed)
+      this.#early = passed * EARLY < this.#lastNs ? this.#early + 1 : 0
+      this.#lastMs = nowMs
+      this.#lastNs = expected
+    }
     return this.#evidence >= this.#needed || this.#policy.minimumWorkNs === 0
+  }
+
+  /** True when the loop has ended far earlier than the guard said several times in a row. It is suspended then. */
+  endsEarly(nowMs: number): boolean {
+    if (this.#early < EARLY_PATIENCE || this.#policy.minimumWorkNs === 0) return false
+    this.#early = 0
+    this.suspend(nowMs)
+    return true
   }
 
   /** Work seen so far. */
@@ -173,6 +206,7 @@ export class ProfitMonitor {
   /** An execution that was handed out took `ns`. */
   handedOut(units: number, ns: number, nowMs: number): void {
     this.#runs++
+    this.#lastNs = 0
     if (this.#policy.minimumWorkNs === 0) return
     const alone = this.expect(units)
     if (alone >= ns * Math.max(this.#leastGain, alone < SHORT_NS ? LEAST_GAIN_SHORT : 1)) {
