@@ -11,11 +11,11 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as NodeTenants from "../layers/node/NodeTenants.ts"
+import { distribution, median, percentile } from "../programs/measure/statistics.ts"
 import { Tenants } from "../services/Tenants.ts"
 import { check, type Instrument } from "./lib/instrument.ts"
 import { forgetFile, threadSwitches } from "./lib/page-cache.ts"
 import { openQuickJs, quickJsBytes } from "./lib/quickjs.ts"
-import { distribution, median, percentile } from "./lib/statistics.ts"
 import {
   initialise,
   isAnswer,
