@@ -27,6 +27,21 @@ export class AnalysisBudgetExceeded extends Error {
 }
 
 /**
+ * What one region has cost, over all analyses of it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class Effort {
+  #left = ANALYSIS_BUDGET
+
+  /** Throws {@link AnalysisBudgetExceeded} when it is too much. */
+  spend(): void {
+    if (--this.#left < 0) throw new AnalysisBudgetExceeded("analysis budget exceeded")
+  }
+}
+
+/**
  * Induction analysis of a region; loop 0 is the loop to be split.
  *
  * @category analysis
@@ -50,10 +65,11 @@ export class Induction {
   #generation = 1
   readonly #ranges: Ranges
   readonly #varying: ReadonlySet<number>
-  #budget = ANALYSIS_BUDGET
+  readonly #effort: Effort
 
   /** `varying` are loads that must not be taken as invariant: their bytes are stored in each iteration. */
-  constructor(graph: Graph, varying: ReadonlySet<number> = new Set()) {
+  constructor(graph: Graph, varying: ReadonlySet<number> = new Set(), effort: Effort = new Effort()) {
+    this.#effort = effort
     this.graph = graph
     this.#varying = varying
     const count = graph.kind.length
@@ -152,7 +168,7 @@ export class Induction {
   }
 
   #tick(): void {
-    if (--this.#budget < 0) throw new AnalysisBudgetExceeded("analysis budget exceeded")
+    this.#effort.spend()
   }
 
   /** True when every way round the loop brings the phi's own value back. */

@@ -8,7 +8,7 @@ import { footprint } from "../analysis/footprint.ts"
 import { forwardLoads } from "../analysis/forward.ts"
 import type { Access, Graph } from "../analysis/graph.ts"
 import { Kind } from "../analysis/graph.ts"
-import { Induction } from "../analysis/induction.ts"
+import { Effort, Induction } from "../analysis/induction.ts"
 import type { Privacy } from "../analysis/privacy.ts"
 import { privacy } from "../analysis/privacy.ts"
 import type { Reduction } from "../analysis/reduction.ts"
@@ -225,8 +225,9 @@ interface Judged extends Footprint {
  */
 const inductionOf = (graph: Graph, mechanisms: ReadonlySet<Mechanism>): Judged | Reason => {
   const varying = new Set<number>()
+  const effort = new Effort()
   for (;;) {
-    const induction = new Induction(graph, varying)
+    const induction = new Induction(graph, varying, effort)
     if (mechanisms.has("forwarding") && forwardLoads(induction) > 0) continue
     const reason = uncountable(induction)
     if (reason !== undefined) return reason
