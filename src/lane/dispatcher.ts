@@ -197,7 +197,8 @@ export class Dispatcher {
     if (!forced && !attachment.admits(state, work, start)) {
       return attachment.decline(state, attachment.trial.state === "resting" ? "resting" : "trial", iterations)
     }
-    const declined = monitor.decline(work, early ? width : ready + 1, lanes.hot() > 0, start)
+    const hot = lanes.hot() > 0
+    const declined = monitor.decline(work, early ? width : ready + 1, hot, start)
     if (declined !== undefined) return attachment.decline(state, declined, iterations)
     const kernel = attachment.kernel(state)
     if (kernel === undefined) return attachment.decline(state, "compile", iterations)
@@ -248,7 +249,7 @@ export class Dispatcher {
       this.#undo(loop, attachment.bytes())
       this.#whole.putBack(attachment.bytes())
       state.counts.aborts++
-      monitor.suspend(end)
+      monitor.undone((end - start) * 1e6, end)
       if (!forced) attachment.hold(state)
       return 0
     }
@@ -257,7 +258,7 @@ export class Dispatcher {
     state.counts.nsPerUnit = monitor.serialNs
     state.impatience = 0
     attachment.used(worked)
-    if (!early && this.#joined > 0) monitor.handedOut(work, (end - start) * 1e6, end)
+    if (!early && this.#joined > 0) monitor.handedOut(work, (end - start) * 1e6, end, !hot)
     if (end < monitor.suspendedUntil) attachment.hold(state)
     return iterations
   }

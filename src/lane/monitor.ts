@@ -2,10 +2,12 @@
  * The profit monitor of one planned loop: whether the next execution is handed out, learnt from what earlier ones took.
  *
  * Times are in nanoseconds, work in units (about one instruction each). A loop is handed out when the predicted gain
- * exceeds what forking and joining cost; one that turns out not to gain is suspended, three times as long each time.
+ * exceeds what forking and joining cost; one that turns out not to gain is suspended, three times as long each time, and
+ * in any case until its native time has paid for what it lost (`regret.ts`).
  *
  * @since 0.1.0
  */
+import { Regret } from "./regret.ts"
 
 /**
  * Constants of the policy.
@@ -104,6 +106,7 @@ export class ProfitMonitor {
   readonly #leastGain: number
   #suspensions = 0
   #suspendedUntil = 0
+  readonly #regret = new Regret()
 
   readonly #mayEndEarly: boolean
   /** The newest execution that was left to the guest: when it began (ms) and how long it was taken to be. */
@@ -149,14 +152,16 @@ export class ProfitMonitor {
    */
   observe(units: number, nowMs: number): boolean {
     const expected = this.expect(units)
-    if (!this.#mayEndEarly) this.#evidence += expected
-    else {
+    let seen = expected
+    if (this.#mayEndEarly) {
       const passed = (nowMs - this.#lastMs) * 1e6
-      this.#evidence += Math.min(this.#lastNs, passed)
+      seen = Math.min(this.#lastNs, passed)
       this.#early = passed * EARLY < this.#lastNs ? this.#early + 1 : 0
       this.#lastMs = nowMs
       this.#lastNs = expected
     }
+    this.#evidence += seen
+    this.#regret.observe(seen / 1e6, nowMs)
     return this.#evidence >= this.#needed || this.#policy.minimumWorkNs === 0
   }
 
@@ -198,23 +203,33 @@ export class ProfitMonitor {
   timed(units: number, ns: number): void {
     if (units <= 0 || ns <= 0) return
     const one = ns / units
+    if (this.#timings === 0) this.#regret.forget()
     this.#timings++
+    // Lanes fall asleep meanwhile; that is no reason to leave the next executions to them.
+    this.#cold = COLD_PATIENCE
     this.#nextTiming = this.#runs + REFRESH_EVERY
     this.#serialNs = this.#serialNs === undefined ? one : 0.7 * this.#serialNs + 0.3 * one
   }
 
-  /** An execution that was handed out took `ns`. */
-  handedOut(units: number, ns: number, nowMs: number): void {
+  /** An execution that was handed out took `ns`; `woken`: to lanes that slept, which says little about the next one. */
+  handedOut(units: number, ns: number, nowMs: number, woken: boolean): void {
     this.#runs++
     this.#lastNs = 0
     if (this.#policy.minimumWorkNs === 0) return
     const alone = this.expect(units)
+    if (ns > alone && this.#regret.lose((ns - alone) / 1e6, nowMs)) return this.suspend(nowMs)
     if (alone >= ns * Math.max(this.#leastGain, alone < SHORT_NS ? LEAST_GAIN_SHORT : 1)) {
       this.#strikes = 0
       this.#suspensions = Math.max(0, this.#suspensions - 1)
       return
     }
-    if (++this.#strikes >= STRIKES) this.suspend(nowMs)
+    if (!woken && ++this.#strikes >= STRIKES) this.suspend(nowMs)
+  }
+
+  /** An execution that was handed out was undone after `ns`: all of it is lost. */
+  undone(ns: number, nowMs: number): void {
+    this.#regret.lose(ns / 1e6, nowMs)
+    this.suspend(nowMs)
   }
 
   /** Leaves the loop alone for a while. */
@@ -222,6 +237,7 @@ export class ProfitMonitor {
     if (this.#policy.minimumWorkNs === 0) return
     const { longestSuspensionMs, suspensionMs } = this.#policy
     this.#strikes = STRIKES - 1
-    this.#suspendedUntil = nowMs + Math.min(longestSuspensionMs, suspensionMs * 3 ** this.#suspensions++)
+    const backOff = Math.min(longestSuspensionMs, suspensionMs * 3 ** this.#suspensions++)
+    this.#suspendedUntil = nowMs + Math.max(backOff, this.#regret.rest(nowMs))
   }
 }
