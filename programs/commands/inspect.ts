@@ -20,7 +20,7 @@ import { help } from "./help.ts"
 import { writeInPlace } from "./image-files.ts"
 import { CommandFailed, ExitCode, failedWith, jsonText, printFailure, usage } from "./outcome.ts"
 import { STDOUT } from "./output.ts"
-import { readProfileFile } from "./profile-file.ts"
+import { readProfile } from "./profile-file.ts"
 import { endedBySignals } from "./signals.ts"
 import { type Row, table } from "./table.ts"
 
@@ -150,7 +150,7 @@ export const inspect = Command.make(
       if (module.assembler !== undefined) {
         yield* Console.error(`folio: assembled ${module.name} with ${module.assembler}`)
       }
-      const profile = Option.isSome(profileFile) ? yield* readProfileFile(profileFile.value, module) : undefined
+      const profile = Option.isSome(profileFile) ? yield* readProfile(profileFile.value, module) : undefined
       const extracted = yield* extraction.extract(module.bytes, module.name)
       const found = extraction.inspect(extracted)
       const shares = profile === undefined ? undefined : loopShares(profile)

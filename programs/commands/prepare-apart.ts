@@ -23,10 +23,10 @@ export interface PreparedApart {
   readonly refused: string | undefined
 }
 
-const given = (target: PreparationTarget, error: Error & { readonly code?: string }): PreparedApart => {
+const failedApart = (target: PreparationTarget, error: Error & { readonly code?: string }): PreparedApart => {
   const mib = Math.round(target.budget.budgetBytes / 1024 ** 2)
   const reason = error.code === "ERR_WORKER_OUT_OF_MEMORY"
-    ? `its preparation needs far more than ${mib} MiB; nothing was kept`
+    ? `its preparation needs far more than ${mib} MiB`
     : `its preparation failed: ${error.message}`
   return { summary: nativeSummary(reason), patched: false, refused: reason }
 }
@@ -55,7 +55,7 @@ export const prepareApart = (
     })
     worker.on("error", (error: Error) => {
       port.close()
-      resume(Effect.succeed(given(target, error)))
+      resume(Effect.succeed(failedApart(target, error)))
     })
     return Effect.promise(() => worker.terminate())
   })

@@ -17,14 +17,13 @@ import { type Lookup, PatchCache } from "../../layers/node/cache.ts"
 import { checksum, hexadecimal } from "../../layers/node/checksum.ts"
 import type { PreparationSummary } from "../../layers/node/preparation.ts"
 import { DEFAULT_BUDGET, type PreparationBudget } from "../../layers/node/settings.ts"
-import { decodeModule } from "../../src/binary/module.ts"
 import { loopShares } from "../../src/profile/profile.ts"
 import { cacheOption, cachePlace } from "./cache-place.ts"
 import { readModule } from "./file.ts"
 import { help } from "./help.ts"
 import { CommandFailed, ExitCode, failedWith, printFailure, printJson, usage } from "./outcome.ts"
 import { prepareApart } from "./prepare-apart.ts"
-import { isProfileFolder, readProfileFile } from "./profile-file.ts"
+import { findProfile, isProfileFolder } from "./profile-file.ts"
 import { endProgress, PROGRESS_MS, showsProgress } from "./progress.ts"
 import { type Row, table } from "./table.ts"
 
@@ -101,8 +100,7 @@ const prepareFile = (
   Effect.gen(function*() {
     const module = yield* Effect.mapError(readModule(file), failedWith)
     const { bytes } = module
-    const decoded = Either.try(() => decodeModule(bytes))
-    if (Either.isLeft(decoded) && !WebAssembly.validate(bytes)) {
+    if (!WebAssembly.validate(bytes)) {
       return yield* new CommandFailed({
         exit: ExitCode.failed,
         tag: "ModuleInvalid",
@@ -111,7 +109,8 @@ const prepareFile = (
     }
     const about = { file, module: hexadecimal(checksum([bytes])), bytes: bytes.length }
     const build = buildIdentity()
-    const shares = Option.isSome(profile) ? loopShares(yield* readProfileFile(profile.value, module)) : undefined
+    const ran = Option.isSome(profile) ? yield* findProfile(profile.value, module) : undefined
+    const shares = ran === undefined ? undefined : loopShares(ran)
     const known = knownAs(new PatchCache(directory, { build, rung: RUNG }).lookup(bytes), again || shares !== undefined)
     if (known !== undefined) return { ...about, ...known }
     const progressMs = showsProgress() ? PROGRESS_MS : undefined

@@ -22,7 +22,7 @@ import * as Effect from "effect/Effect"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import { createHash } from "node:crypto"
-import { statSync } from "node:fs"
+import { existsSync, statSync } from "node:fs"
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
 import type { WasmModule } from "../../src/binary/module.ts"
@@ -85,16 +85,27 @@ const messageOf = (cause: unknown): string => cause instanceof Error ? cause.mes
 export const isProfileFolder = (place: string): boolean =>
   statSync(place, { throwIfNoEntry: false })?.isDirectory() === true
 
+const fileIn = (folder: string, { bytes }: ModuleFile): string => join(folder, `${sha256(bytes)}.json`)
+
+/**
+ * The profile of a module, where there is one: a file is read, out of a folder only what is there.
+ *
+ * @category decoding
+ * @since 0.1.0
+ */
+export const findProfile = (place: string, module: ModuleFile): Effect.Effect<Profile | undefined, CommandFailed> =>
+  isProfileFolder(place) && !existsSync(fileIn(place, module)) ? Effect.succeed(undefined) : readProfile(place, module)
+
 /**
  * Reads the profile of a module, from its file or out of a folder. Fails where it is none, or that of another module.
  *
  * @category decoding
  * @since 0.1.0
  */
-export const readProfileFile = (place: string, module: ModuleFile): Effect.Effect<Profile, CommandFailed> => {
+export const readProfile = (place: string, module: ModuleFile): Effect.Effect<Profile, CommandFailed> => {
   const failed = (exit: number, detail: string) => new CommandFailed({ exit, tag: "ProfileInvalid", message: detail })
   return Effect.gen(function*() {
-    const file = isProfileFolder(place) ? join(place, `${sha256(module.bytes)}.json`) : place
+    const file = isProfileFolder(place) ? fileIn(place, module) : place
     const text = yield* Effect.tryPromise({
       try: () => readFile(file, "utf8"),
       catch: (cause) => failed(ExitCode.failed, `${file}: ${messageOf(cause)}`)

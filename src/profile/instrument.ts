@@ -73,7 +73,7 @@ export interface Instrumented {
   readonly functions: ReadonlyArray<FunctionCounters>
 }
 
-const CALL_WORDS = 3
+const FUNCTION_WORDS = 3
 const LOOP_WORDS = 4
 const PAGE_WORDS = 65536 / 8
 
@@ -175,7 +175,7 @@ const instrumentBody = (
       })
     }
     if (opcode === LOOP) {
-      const word = first + CALL_WORDS + loops.length * LOOP_WORDS
+      const word = first + FUNCTION_WORDS + loops.length * LOOP_WORDS
       flush(reader.start)
       add(out, added, word, constant(1))
       out.bytes(m.bytes, reader.start, reader.position)
@@ -211,7 +211,7 @@ export const instrument = (m: WasmModule): Instrumented => {
       const { body, counters } = instrumentBody(m, index, words, added)
       bodies.set(index, body)
       functions.push(counters)
-      words += CALL_WORDS + counters.loops.length * LOOP_WORDS
+      words += FUNCTION_WORDS + counters.loops.length * LOOP_WORDS
     } catch (error) {
       // An instruction that the decoder does not know: the function stays as it is, uncounted.
       if (!(error instanceof ModuleFormatError)) throw error

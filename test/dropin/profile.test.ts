@@ -6,7 +6,7 @@ import { createHash } from "node:crypto"
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
-import { folio } from "../cli/folio.ts"
+import { folio, moduleFile } from "../cli/folio.ts"
 import { assemble } from "../support/wat.ts"
 import { loops } from "./modules.ts"
 import { makeScratch, runNode, writeModules } from "./run.ts"
@@ -63,12 +63,22 @@ describe("folio-wasm/profile", () => {
     }
   })
 
-  it("guides folio prepare, for every module of a folder", async () => {
-    profiled(program())
-    const cache = join(scratch.path, "cache")
-    const { code, stdout } = await folio(["prepare", wasm, "--profile", profiles, "--cache", cache, "--json"])
+  it("guides folio prepare, for every module of which the folder has one", async () => {
+    const file = scratch.file(
+      "fills.mjs",
+      `import { readFileSync } from "node:fs"
+       const bytes = readFileSync(new URL("loops.wasm", import.meta.url))
+       new WebAssembly.Instance(new WebAssembly.Module(bytes)).exports.fill(0, 1000, 3)`
+    )
+    profiled(file)
+    const args = ["--profile", profiles, "--cache", join(scratch.path, "cache"), "--json"]
+    const { code, stdout } = await folio(["prepare", wasm, moduleFile("squares.wat"), ...args])
     assert.strictEqual(code, 0)
-    assert.isAbove(JSON.parse(stdout).files[0].planned, 0)
+    const [guided, other] = JSON.parse(stdout).files
+    // One of two loops was executed; nobody knows anything of the other module's.
+    assert.deepStrictEqual([guided.planned, guided.reasons], [1, { profile: 1 }])
+    assert.isAbove(other.planned, 0)
+    assert.isUndefined(other.reasons.profile)
   })
 
   it("leaves every module of every proposal as its program knows it", async () => {
