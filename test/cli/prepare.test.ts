@@ -209,25 +209,36 @@ describe("folio cache", () => {
     assert.match(stdout, /: 0 entries, 0 B of 256\.0 MiB\n$/)
   })
 
-  it("finds damage, and clears what cannot be used, or all", async () => {
-    const cache = newCache()
-    await folio(["prepare", squares, many, "--cache", cache])
-    assert.strictEqual((await folio(["cache", "verify", "--cache", cache])).code, 0)
-    const [name, other] = entriesOf(cache)
-    const file = join(cache, "v1", name)
+  /** Changes a byte in the middle of an entry. */
+  const damage = (file: string): void => {
     const content = new Uint8Array(readFileSync(file))
     content[content.length >> 1] ^= 1
     writeFileSync(file, content)
+  }
+
+  it("finds damage", async () => {
+    const cache = newCache()
+    await folio(["prepare", squares, "--cache", cache])
+    assert.strictEqual((await folio(["cache", "verify", "--cache", cache])).code, 0)
+    const file = join(cache, "v1", entriesOf(cache)[0])
+    damage(file)
     const { code, stderr, stdout } = await folio(["cache", "verify", "--cache", cache])
     assert.strictEqual(code, 1)
-    assert.include(stdout, `damaged: ${file}: its sum differs`)
+    assert.include(stdout, `\ndamaged: ${file}: `)
     assert.match(stderr, /^folio: 1 entry damaged; folio cache clear --unusable/)
     const document = JSON.parse((await folio(["cache", "verify", "--json", "--cache", cache])).stdout)
     assert.strictEqual(document.damaged, 1)
+  })
 
-    const old = join(cache, "v1", `${"0".repeat(32)}-0.0.9+abc-13.6.233.10-node.28-alias`)
-    writeFileSync(old, readFileSync(join(cache, "v1", other)))
-    assert.match((await folio(["cache", "list", "--cache", cache])).stdout, /damaged/)
+  it("clears what cannot be used, or all", async () => {
+    const cache = newCache()
+    await folio(["prepare", squares, moduleFile("imports.wat"), "--cache", cache])
+    const [name, other] = entriesOf(cache)
+    writeFileSync(
+      join(cache, "v1", `${"0".repeat(32)}-0.0.9+abc-13.6.233.10-node.28-alias`),
+      readFileSync(join(cache, "v1", other))
+    )
+    damage(join(cache, "v1", name))
     const cleared = await folio(["cache", "clear", "--unusable", "--json", "--cache", cache])
     assert.deepInclude(JSON.parse(cleared.stdout), { removed: 2, left: 1 })
     assert.deepStrictEqual(entriesOf(cache), [other])
