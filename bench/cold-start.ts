@@ -11,6 +11,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as NodeTenants from "../layers/node/NodeTenants.ts"
+import { makeRandom, makeZipf, measureRequests, type RequestSamples } from "../programs/measure/requests.ts"
 import { distribution, median, percentile } from "../programs/measure/statistics.ts"
 import { Tenants } from "../services/Tenants.ts"
 import { check, type Instrument } from "./lib/instrument.ts"
@@ -33,17 +34,7 @@ import {
  * @since 0.1.0
  */
 export interface ColdStartSamples {
-  readonly zipf: {
-    readonly totalUs: ReadonlyArray<number>
-    readonly findUs: ReadonlyArray<number>
-    readonly memoryUs: ReadonlyArray<number>
-    readonly registersUs: ReadonlyArray<number>
-    readonly runUs: ReadonlyArray<number>
-    /** 1 where the thread has left its CPU meanwhile. */
-    readonly preempted: ReadonlyArray<number>
-    /** 1 where the tenant had no context. */
-    readonly opened: ReadonlyArray<number>
-  }
+  readonly zipf: RequestSamples
   /** Instantiating the compiled module and initialising it, for each request. */
   readonly initialisedUs: ReadonlyArray<number>
   readonly distinct: {
@@ -57,37 +48,11 @@ const BUDGET = 2 ** 29
 const CONTEXTS = 28
 const WARMUP = 600
 
-/** Tenants by Zipf's law with exponent 1, and routes, from one seed (xorshift, 32 bits). */
-const makeTraffic = (): () => readonly [tenant: number, route: number] => {
-  const sums: Array<number> = []
-  for (let rank = 1; rank <= TENANTS; rank++) sums.push((sums.at(-1) ?? 0) + 1 / rank)
-  let state = 777
-  const random = (): number => {
-    state ^= state << 13
-    state ^= state >>> 17
-    state ^= state << 5
-    return (state >>> 0) / 2 ** 32
-  }
-  return () => {
-    const at = random() * sums[TENANTS - 1]
-    return [sums.findIndex((sum) => sum >= at), Math.floor(random() * 400)]
-  }
-}
-
 const wrong = (tenant: number, answer: string): Error =>
   new Error(`tenant ${tenant} answers ${JSON.stringify(answer.slice(0, 60))}`)
 
 const measureZipf = (context: number, image: (tenant: number) => string, requests: number) =>
   Effect.gen(function*() {
-    const samples = {
-      totalUs: new Array<number>(),
-      findUs: new Array<number>(),
-      memoryUs: new Array<number>(),
-      registersUs: new Array<number>(),
-      runUs: new Array<number>(),
-      preempted: new Array<number>(),
-      opened: new Array<number>()
-    }
     const tenants = yield* Tenants
     const program = yield* tenants.program({
       name: "quickjs",
@@ -96,31 +61,23 @@ const measureZipf = (context: number, image: (tenant: number) => string, request
       contexts: CONTEXTS
     })
     for (let tenant = 0; tenant < TENANTS; tenant++) {
-      yield* tenants.add(`tenant ${tenant}`, { program, image: image(tenant), trusted: true })
+      yield* tenants.add(String(tenant), { program, image: image(tenant), trusted: true })
     }
-    const next = makeTraffic()
-    for (let request = 0; request < WARMUP + requests; request++) {
-      const [tenant, route] = next()
-      const code = requestOf(tenant, route)
-      const switches = threadSwitches()
-      const start = performance.now()
-      const { answer, opening, runMs } = yield* tenants.run(program, `tenant ${tenant}`, ({ host, opening }) => {
-        const begin = performance.now()
-        const answer = host.evaluate(host.context, code)
-        return { answer, opening, runMs: performance.now() - begin }
-      })
-      const total = performance.now() - start
-      if (!isAnswer(answer, tenant)) throw wrong(tenant, answer)
-      if (request < WARMUP) continue
-      samples.totalUs.push(total * 1_000)
-      samples.findUs.push(opening.findMs * 1_000)
-      samples.memoryUs.push(opening.memoryMs * 1_000)
-      samples.registersUs.push(opening.registersMs * 1_000)
-      samples.runUs.push(runMs * 1_000)
-      samples.preempted.push(threadSwitches() === switches ? 0 : 1)
-      samples.opened.push(opening.how === "opened" ? 1 : 0)
-    }
-    return samples
+    const random = makeRandom(777)
+    const next = makeZipf(TENANTS, random)
+    return yield* measureRequests(tenants, program, {
+      warmup: WARMUP,
+      requests,
+      next: () => {
+        const tenant = next()
+        const code = requestOf(tenant, Math.floor(random() * 400))
+        return { tenant: String(tenant), request: ({ host }) => host.evaluate(host.context, code) }
+      },
+      check: (answer, tenant) => {
+        if (!isAnswer(answer, Number(tenant))) throw wrong(Number(tenant), answer)
+      },
+      switches: threadSwitches
+    })
   }).pipe(Effect.scoped, Effect.provide(NodeTenants.layer({ budgetBytes: BUDGET })), Effect.orDie)
 
 /** A tenant from nothing but its module. */

@@ -6,6 +6,7 @@
  */
 import * as Command from "@effect/cli/Command"
 import { bake } from "./bench-bake.ts"
+import { coldStart } from "./bench-cold-start.ts"
 import { reset } from "./bench-reset.ts"
 import { tasks } from "./bench-tasks.ts"
 import { help } from "./help.ts"
@@ -18,12 +19,13 @@ import { help } from "./help.ts"
  */
 export const bench = Command.make("bench").pipe(
   Command.withDescription(help(
-    "Measure on this machine what private state costs: resets, tasks, images.",
+    "Measure on this machine what private state costs: resets, tasks, images, tenants.",
     [
       ["folio bench reset", "putting an instance back"],
-      ["folio bench bake tool.wasm --init boot", "what an image would save"]
+      ["folio bench bake tool.wasm --init boot", "what an image would save"],
+      ["folio bench cold-start tool.wasm --init boot --run handle", "many tenants on few contexts"]
     ],
     "Figures of a busy machine are those of a busy machine: the median of several rounds is shown."
   )),
-  Command.withSubcommands([reset, tasks, bake])
+  Command.withSubcommands([reset, tasks, bake, coldStart])
 )

@@ -59,6 +59,35 @@ describe("folio bench", () => {
     all({ perSecond, roundTripUs }, 2)
   })
 
+  it("serves tenants of a module of the caller's own, and says what it lacks", async () => {
+    const args = [
+      "bench",
+      "cold-start",
+      module,
+      "--init",
+      "boot",
+      "--tenants",
+      "5",
+      "--contexts",
+      "2",
+      "--requests",
+      "40"
+    ]
+    const ended = await folio([...args, "--run", "use", "--json"])
+    assert.strictEqual(ended.code, 0, ended.stderr)
+    const { bootUs, samples } = JSON.parse(ended.stdout) as {
+      readonly bootUs: Samples[string]
+      readonly samples: Samples
+    }
+    all(samples, 40)
+    assert.isAbove(bootUs.length, 1)
+    assert.isTrue(samples["opened"].includes(1) && samples["opened"].includes(0))
+    const shown = await folio([...args, "--run", "use"])
+    assert.match(shown.stdout, /without one +\d+/)
+    assert.strictEqual((await folio([...args, "--run", "none"])).code, 2)
+    assert.strictEqual((await folio([...args, "--run", "trap"])).code, 134)
+  })
+
   it("opens a booted module in fresh processes by every way, and leaves no file behind", async () => {
     const before = readdirSync(tmpdir()).filter((name) => name.startsWith("folio-bench-"))
     const ended = await folio(["bench", "bake", module, "--init", "boot", "--rounds", "1", "--json"])

@@ -1,5 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import { spawnSync } from "node:child_process"
+import { fileURLToPath } from "node:url"
 import * as NodeTenants from "../../layers/node/NodeTenants.ts"
 import { answer } from "../../programs/examples/tenants.ts"
 import { assemble } from "../support/wat.ts"
@@ -27,4 +29,13 @@ describe("the example of tenants", () => {
       const first = 65_537 + 8
       assert.deepStrictEqual(answers, [first, first, first + 1, first, first, first + 2, first + 1])
     }).pipe(Effect.scoped, Effect.provide(NodeTenants.layer({ budgetBytes: 500_000 })), Effect.runPromise))
+
+  it("does the same where nothing can be mapped", () => {
+    const example = fileURLToPath(new URL("../../programs/examples/tenants.ts", import.meta.url))
+    for (const flags of [[], ["--no-experimental-ffi"]]) {
+      const { status, stderr, stdout } = spawnSync(process.execPath, [...flags, example], { encoding: "utf8" })
+      assert.strictEqual(status, 0, stderr)
+      assert.strictEqual(stdout, "ada goes on, bob begins again: 2, 2, 3, 2\n")
+    }
+  })
 })
