@@ -10,14 +10,17 @@
 import { InstructionReader } from "../binary/instruction.ts"
 import type { FunctionType, ValueType, WasmModule } from "../binary/module.ts"
 import { localTypes } from "../binary/module.ts"
+import type { NumericShape } from "../binary/opcodes.ts"
 import { laneShape, loadShape, numericShape, storeShape } from "../binary/opcodes.ts"
 import { Locals } from "./cells.ts"
 import { type OpaqueStep, opaqueStep } from "./effects.ts"
+import { foldI32 } from "./fold.ts"
 import type { EffectCode, Graph, LoadInfo } from "./graph.ts"
 import { Kind } from "./graph.ts"
 import type { LoopLiveness } from "./liveness.ts"
-import type { Frame, RegionLimits, Snapshot } from "./region.ts"
-import { RegionState, RegionTooLarge } from "./region.ts"
+import type { Frame, RegionLimits, Snapshot } from "./region-model.ts"
+import { RegionTooLarge } from "./region-model.ts"
+import { RegionState } from "./region.ts"
 import type { LoopShape } from "./scan.ts"
 import { isIntegerGlobal, type Summaries } from "./summary.ts"
 
@@ -70,7 +73,7 @@ class Builder extends RegionState {
       return
     }
     const numeric = opcode < 0x45 ? undefined : numericShape(opcode)
-    if (numeric !== undefined) return this.numeric(opcode, numeric.pops, numeric.type)
+    if (numeric !== undefined) return this.numeric(opcode, numeric)
     switch (opcode) {
       case 0x20:
         this.stack.push(this.readLocal(reader.index))
@@ -187,7 +190,7 @@ class Builder extends RegionState {
     }
   }
 
-  numeric(opcode: number, pops: number, type: ValueType): void {
+  numeric(opcode: number, { pops, traps, type }: NumericShape): void {
     const c = pops > 2 ? this.pop() : 0
     const b = pops > 1 ? this.pop() : 0
     const a = pops > 0 ? this.pop() : 0
@@ -202,7 +205,7 @@ class Builder extends RegionState {
     const node = pops === 0
       ? this.node(Kind.ConstOther, opcode, 0, 0, 0, type)
       : this.node(Kind.Op, opcode, a, b, c, type)
-    if (isTrapping(opcode)) {
+    if (traps) {
       graph.trapping.push(node)
       this.useWritten()
     }
@@ -439,38 +442,3 @@ const writtenGlobals = (module: WasmModule, shape: LoopShape, summaries: Summari
   }
   return found
 }
-
-const foldI32 = (opcode: number, x: number, y: number): number | undefined => {
-  switch (opcode) {
-    case 0x6a:
-      return (x + y) | 0
-    case 0x6b:
-      return (x - y) | 0
-    case 0x6c:
-      return Math.imul(x, y)
-    case 0x71:
-      return x & y
-    case 0x72:
-      return x | y
-    case 0x73:
-      return x ^ y
-    case 0x74:
-      return x << (y & 31)
-    case 0x75:
-      return x >> (y & 31)
-    case 0x76:
-      return (x >>> (y & 31)) | 0
-    default:
-      return undefined
-  }
-}
-
-/**
- * Numeric instructions that can trap: integer division and remainder, float-to-integer truncation.
- *
- * @category analysis
- * @since 0.1.0
- */
-export const isTrapping = (opcode: number): boolean =>
-  (opcode >= 0x6d && opcode <= 0x70) || (opcode >= 0x7f && opcode <= 0x82) ||
-  (opcode >= 0xa8 && opcode <= 0xab) || (opcode >= 0xae && opcode <= 0xb1)
