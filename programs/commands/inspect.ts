@@ -15,7 +15,7 @@ import { type Extracted, Extraction, type Inspection, type LoopInspection } from
 import { loopShares, type Profile } from "../../src/profile/profile.ts"
 import { moduleMap } from "../map/module-map.ts"
 import { mapPage } from "../map/page.ts"
-import { readModule } from "./file.ts"
+import { type ModuleFile, readModule } from "./file.ts"
 import { help } from "./help.ts"
 import { writeInPlace } from "./image-files.ts"
 import { CommandFailed, ExitCode, failedWith, jsonText, printFailure, usage } from "./outcome.ts"
@@ -89,6 +89,14 @@ const report = (inspection: Inspection, shares: Shares): string => {
   return [title, ...native, ...partial, ...found, ...reasons].join("\n")
 }
 
+/** What is found in a module; with a profile, what its preparation guided by it would plan. */
+const inspectModule = ({ bytes, name }: ModuleFile, shares: Shares) =>
+  Effect.gen(function*() {
+    const extraction = yield* Extraction
+    const extracted = yield* extraction.extract(bytes, name)
+    return { extracted, found: extraction.inspect(extracted) }
+  }).pipe(Effect.provide(NodeExtraction.layer(shares === undefined ? {} : { profile: shares })))
+
 /** The share of each loop beside what was found at it. */
 const withShares = (found: Inspection, shares: ReadonlyMap<number, number>) => ({
   ...found,
@@ -145,21 +153,18 @@ export const inspect = Command.make(
   ({ file, html, json, output, profile: profileFile }) =>
     Effect.gen(function*() {
       if (html && json) return yield* usage("--html and --json are two documents: ask for one")
-      const extraction = yield* Extraction
       const module = yield* readModule(file)
       if (module.assembler !== undefined) {
         yield* Console.error(`folio: assembled ${module.name} with ${module.assembler}`)
       }
       const profile = Option.isSome(profileFile) ? yield* readProfile(profileFile.value, module) : undefined
-      const extracted = yield* extraction.extract(module.bytes, module.name)
-      const found = extraction.inspect(extracted)
       const shares = profile === undefined ? undefined : loopShares(profile)
+      const { extracted, found } = yield* inspectModule(module, shares)
       if (html) yield* writeText(output, yield* pageOf(extracted, found, profile))
       else if (json) yield* writeText(output, jsonText(shares === undefined ? found : withShares(found, shares)))
       else yield* writeText(output, report(found, shares))
     }).pipe(
       endedBySignals,
-      Effect.provide(NodeExtraction.layer()),
       Effect.mapError((error) => error._tag === "CommandFailed" ? error : failedWith(error)),
       Effect.tapError((error) => printFailure(error, json))
     )
