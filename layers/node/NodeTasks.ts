@@ -116,11 +116,11 @@ export const acquirePool = (
 export const awaitTask = (pool: TaskPool, task: PoolTask): Effect.Effect<void> =>
   Effect.async<void>((resume) => {
     const settled = (): void => resume(Effect.void)
+    pool.hasten(task)
     if (task.settled) {
       settled()
       return
     }
-    task.awaited = true
     const before = task.onSettled
     task.onSettled = () => {
       before?.()

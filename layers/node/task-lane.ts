@@ -38,6 +38,25 @@ export interface TaskSource {
   readonly width: number
 }
 
+/**
+ * Milliseconds that a lane is given to come up.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
+export const START_MILLISECONDS = 30_000
+
+/**
+ * What a lane tells its pool: that it has ended, or that it has not come up in time.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface LaneEvents {
+  readonly onEnd: (lane: TaskLane) => void
+  readonly onLate: (lane: TaskLane) => void
+}
+
 /** Milliseconds that a thread is given to end. */
 const END_MILLISECONDS = 2_000
 
@@ -74,7 +93,7 @@ export class TaskLane {
     index: number,
     words: Int32Array<SharedArrayBuffer>,
     source: TaskSource,
-    onEnd: (lane: TaskLane) => void
+    { onEnd, onLate }: LaneEvents
   ) {
     this.index = index
     this.#words = words
@@ -99,12 +118,14 @@ export class TaskLane {
     })
     this.#worker.unref()
     port1.unref()
+    const late = setTimeout(() => onLate(this), START_MILLISECONDS).unref()
     this.#worker.once("error", (error: unknown) => {
       this.#reason = error instanceof Error ? error.message : String(error)
     })
     this.#worker.once("exit", (code) => {
       if (this.#reason === "its thread ended") this.#reason = `its thread ended with code ${code}`
       this.#ended = true
+      clearTimeout(late)
       onEnd(this)
     })
   }
@@ -268,8 +289,13 @@ export class TaskLane {
   }
 
   /** Whether the task is one of those that the lane has. */
-  has({ lane, number }: PoolTask): boolean {
-    return lane === this.index && number >= this.#oldest && number < this.#next
+  has(task: PoolTask): boolean {
+    return this.#tasks[task.number % SLOTS] === task
+  }
+
+  /** Has the reply of a task that it has not held back. */
+  hasten({ number }: PoolTask): void {
+    this.#mailbox.words[this.#mailbox.slot(number) + SlotWord.HASTE] = 1
   }
 
   /** Whether it has begun with a task that it has. */

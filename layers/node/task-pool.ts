@@ -14,13 +14,13 @@
  *
  * @since 0.1.0
  */
-import { describeError, makeTaskWords, OWNER_SLEEPS, POLL_MILLISECONDS, REPLIES } from "../../src/tasks/protocol.ts"
-import { pollFor } from "./task-idle.ts"
-import { TaskLane, type TaskSource } from "./task-lane.ts"
+import { describeError, makeTaskWords } from "../../src/tasks/protocol.ts"
+import { START_MILLISECONDS, TaskLane, type TaskSource } from "./task-lane.ts"
 import { TimeLimits } from "./task-limits.ts"
 import { NAME_CHARACTERS } from "./task-payload.ts"
 import { Fifo, type PoolTask, type TaskFailure, type TaskFailureReason } from "./task-queue.ts"
 import { TaskRecords } from "./task-records.ts"
+import { OwnerWait } from "./task-wait.ts"
 
 /**
  * How a pool works.
@@ -63,7 +63,7 @@ export interface Lease {
 }
 
 /** Milliseconds of work after which a lane is given more. */
-const BATCH_MILLISECONDS = 2
+const BATCH_MILLISECONDS = 4
 
 /** Most tasks after which a lane is given more: a mailbox has room for twice as many. */
 const MAXIMUM_BATCH = 128
@@ -71,17 +71,11 @@ const MAXIMUM_BATCH = 128
 /** Milliseconds of work for which it pays to take tasks back from a lane. */
 const WITHDRAWN_MILLISECONDS = 0.2
 
-/** Milliseconds between two looks at lanes that have more tasks than one: one of them may be in front of a long one. */
-const LATE_MILLISECONDS = 5
-
-/** Milliseconds that a blocked owner sleeps between two looks at the lanes. */
-const SLICE_MILLISECONDS = 20
+/** Milliseconds after which a task counts as long, and what is behind it is taken back however little it is. */
+const LONG_MILLISECONDS = 5
 
 /** Lanes in a row that end before they are ready, after which the pool gives up. */
 const MAXIMUM_FAILED_STARTS = 3
-
-/** Milliseconds that a blocked owner, who hears of no event, waits for a lane to come up. */
-const START_MILLISECONDS = 30_000
 
 const unusable = (message: string): TaskFailure => ({ reason: "unusable", name: "Error", message, stack: message })
 
@@ -103,14 +97,11 @@ export class TaskPool {
     () => void this.#drain(),
     (task, message) => this.#stop(task, "timeout", message)
   )
+  readonly #wait: OwnerWait
   readonly #records = new TaskRecords()
   #nextId = 1
   #meanMs = Number.NaN
-  /** Whether the newest poll was worth it, or would have been. */
-  #pollPays = true
-  #late: ReturnType<typeof setTimeout> | undefined
   #scheduled = false
-  #listening = false
   #held = false
   #failedStarts = 0
   #unusable: TaskFailure | undefined
@@ -119,6 +110,11 @@ export class TaskPool {
   constructor(options: TaskPoolOptions) {
     this.#options = options
     this.#words = makeTaskWords(options.lanes)
+    this.#wait = new OwnerWait(this.#words, options.width, {
+      read: () => this.#drain(),
+      dispatch: () => this.#dispatch(),
+      busy: () => this.#busy
+    })
     this.#lanes = Array.from({ length: options.lanes }, (_, index) => this.#start(index))
   }
 
@@ -190,19 +186,19 @@ export class TaskPool {
     this.#schedule()
   }
 
+  /** Somebody waits for this task by itself: its reply is not held back, and is read if it is there. */
+  hasten(task: PoolTask): void {
+    task.awaited = true
+    const lane = this.#lanes[task.lane] as TaskLane | undefined
+    if (lane === undefined || !lane.has(task)) return
+    lane.hasten(task)
+    if (lane.hasReply && this.#drain() > 0) this.#dispatch()
+  }
+
   /** Blocks the thread until the task has ended. */
   joinSync(task: PoolTask): void {
-    this.#dispatch()
-    if (!task.settled && this.#hasCpu()) pollFor(POLL_MILLISECONDS, () => this.#drain() > 0)
-    while (!task.settled) {
-      Atomics.store(this.#words, OWNER_SLEEPS, 1)
-      const seen = Atomics.load(this.#words, REPLIES)
-      this.#dispatch()
-      if (this.#drain() > 0 || task.settled) continue
-      for (const lane of this.#lanes) this.#watch(lane)
-      if (!task.settled) Atomics.wait(this.#words, REPLIES, seen, SLICE_MILLISECONDS)
-    }
-    Atomics.store(this.#words, OWNER_SLEEPS, this.#listening ? 1 : 0)
+    this.hasten(task)
+    this.#wait.block(() => task.settled, () => this.#lanes.forEach((lane) => this.#watch(lane)))
   }
 
   /** Ends a task that nobody waits for any more. Its neighbours are not touched, and its lane is replaced if it ran. */
@@ -214,14 +210,17 @@ export class TaskPool {
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
+    this.#wait.close()
     for (const task of this.#takeAll()) this.#fail(task, "closed", "the pool was closed before the task ended")
     await Promise.all(this.#lanes.map((lane) => lane.end("the pool was closed")))
   }
 
   #start(index: number): TaskLane {
-    const lane = new TaskLane(index, this.#words, this.#options, (ended) => this.#lost(ended))
+    const lane = new TaskLane(index, this.#words, this.#options, {
+      onEnd: (ended) => this.#lost(ended),
+      onLate: (late) => this.#notUp(late)
+    })
     if (this.#held && index === 0) lane.hold(true)
-    setTimeout(() => this.#watchStart(lane), START_MILLISECONDS).unref()
     return lane
   }
 
@@ -242,17 +241,13 @@ export class TaskPool {
     queueMicrotask(() => {
       this.#scheduled = false
       this.#dispatch()
-      if (!this.#poll()) this.#listen()
+      if (!this.#wait.poll(this.#meanMs)) this.#wait.listen()
     })
   }
 
-  get #isBusy(): boolean {
-    return this.#lanes.some(({ backlog }) => backlog > 0)
-  }
-
-  /** Whether this thread and the lanes that work have a CPU each, and so this one may poll. */
-  #hasCpu(): boolean {
-    return this.#lanes.filter(({ backlog }) => backlog > 0).length < this.#options.width
+  /** The lanes that have tasks. */
+  get #busy(): ReadonlyArray<TaskLane> {
+    return this.#lanes.filter(({ backlog }) => backlog > 0)
   }
 
   #dispatch(): void {
@@ -263,7 +258,7 @@ export class TaskPool {
     for (const lane of this.#lanes) if (lane.backlog === 0) this.#give(lane)
     for (const lane of this.#lanes) this.#give(lane)
     for (const lane of this.#lanes) if (lane.backlog === 0 && lane.ready) this.#share(lane)
-    const busy = this.#isBusy
+    const busy = this.#busy.length > 0
     if (busy === this.#held) return
     this.#held = busy
     // One of them is enough to keep the process.
@@ -296,7 +291,7 @@ export class TaskPool {
     if (from === undefined) return
     const waiting = from.backlog - 1
     const { oldestStart } = from
-    if (waiting * this.#meanMs < WITHDRAWN_MILLISECONDS && !(performance.now() - oldestStart > LATE_MILLISECONDS)) {
+    if (waiting * this.#meanMs < WITHDRAWN_MILLISECONDS && !(performance.now() - oldestStart > LONG_MILLISECONDS)) {
       return
     }
     const tasks = from.withdrawNewest(Math.ceil(waiting / 2))
@@ -375,72 +370,18 @@ export class TaskPool {
     this.#settleFailed(task, { reason, name: "Error", message, stack: message })
   }
 
-  /** Polls for the reply of one short task that somebody waits for. Whether it came. */
-  #poll(): boolean {
-    if (!this.#pollPays || !(this.#meanMs < POLL_MILLISECONDS / 2) || this.#options.width < 2) return false
-    let only: TaskLane | undefined
-    for (const lane of this.#lanes) {
-      if (lane.backlog === 0) continue
-      if (only !== undefined || lane.backlog > 1) return false
-      only = lane
-    }
-    if (only === undefined || !only.isAwaited) return false
-    const lane = only
-    // What comes meanwhile is seen: nobody has to wake this thread.
-    Atomics.store(this.#words, OWNER_SLEEPS, 0)
-    this.#pollPays = pollFor(POLL_MILLISECONDS, () => lane.hasReply)
-    if (this.#listening) Atomics.store(this.#words, OWNER_SLEEPS, 1)
-    if (this.#drain() > 0) this.#dispatch()
-    return !this.#isBusy
-  }
-
-  /** Waits for replies without blocking, as long as there is something to wait for. */
-  #listen(): void {
-    if (this.#listening || this.#closed || !this.#isBusy) return
-    Atomics.store(this.#words, OWNER_SLEEPS, 1)
-    const seen = Atomics.load(this.#words, REPLIES)
-    if (this.#drain() > 0) this.#dispatch()
-    if (!this.#isBusy) {
-      Atomics.store(this.#words, OWNER_SLEEPS, 0)
-      return
-    }
-    this.#listening = true
-    const began = performance.now()
-    this.#late ??= setTimeout(() => this.#lookLate(), LATE_MILLISECONDS).unref()
-    const waiting = Atomics.waitAsync(this.#words, REPLIES, seen)
-    const woken = (): void => {
-      this.#listening = false
-      Atomics.store(this.#words, OWNER_SLEEPS, 0)
-      this.#pollPays ||= performance.now() - began < 2 * POLL_MILLISECONDS
-      this.#drain()
-      this.#dispatch()
-      this.#listen()
-    }
-    if (waiting.async) void waiting.value.then(woken)
-    else queueMicrotask(woken)
-  }
-
-  /** Lanes do not call for each reply at once: the next task may be a long one. */
-  #lookLate(): void {
-    this.#late = undefined
-    if (this.#closed || !this.#lanes.some(({ backlog }) => backlog > 1)) return
-    this.#drain()
-    this.#dispatch()
-    this.#late = setTimeout(() => this.#lookLate(), LATE_MILLISECONDS).unref()
-  }
-
   /** Looks after a lane for an owner that blocks, who hears of no event and no timer. */
   #watch(lane: TaskLane): void {
     if (lane.isGone()) {
       this.#lost(lane)
       return
     }
-    if (performance.now() - lane.startedAt > START_MILLISECONDS) this.#watchStart(lane)
+    if (performance.now() - lane.startedAt > START_MILLISECONDS) this.#notUp(lane)
     this.#limits.check(lane.outstanding())
   }
 
   /** A program whose first steps never end would keep all its tasks waiting. */
-  #watchStart(lane: TaskLane): void {
+  #notUp(lane: TaskLane): void {
     if (lane.ready || this.#closed || this.#lanes[lane.index] !== lane) return
     this.#giveUp(unusable(`a lane did not come up within ${START_MILLISECONDS} ms`))
   }

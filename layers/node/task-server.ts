@@ -58,7 +58,7 @@ export interface TaskLaneData {
  * Milliseconds that a reply waits at most for those of the tasks behind it, so that the owner is woken once for all: one
  * that is waited for by itself, and one of many.
  */
-const HOLD_MILLISECONDS = [2, 0.2] as const
+const HOLD_MILLISECONDS = [4, 0.2] as const
 
 /** Buffers that may be handed over: whole ones of plain byte arrays. */
 const transferable = (value: unknown): ReadonlyArray<ArrayBuffer> => {

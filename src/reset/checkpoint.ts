@@ -53,7 +53,7 @@ export interface PageTracker {
 export type MakeTracker = (memory: WebAssembly.Memory) => PageTracker
 
 /** Resets after which tracking begins anew, so that pages written once do not stay in the set for ever. */
-const REARM_RESETS = 64
+const REARM_RESETS = 256
 
 /** Pages by which the set may outgrow twice its first size before tracking begins anew. */
 const REARM_SLACK = 16
