@@ -27,7 +27,7 @@ const start = (settings: Settings, rung: string): Decisions => {
     rung,
     environment: process.env,
     compiler: () => requireModule<typeof Prepare>("../../src/plan/prepare").prepare,
-    engine: () => requireModule<typeof Engine>("./dropin-engine").makeEngine(settings.workers)
+    engine: () => requireModule<typeof Engine>("./dropin-engine").makeEngine(settings.workers, settings.cache)
   })
   dropIn = made.dropIn
   return made.decisions

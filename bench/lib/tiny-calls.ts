@@ -30,9 +30,9 @@ export const TINY_CALLS: ReadonlyArray<TinyCall> = [
   { name: "gray", planned: true, args: (base) => [base, base + 4096, 4] },
   { name: "divide_each", planned: true, args: (base) => [base, base + 4096, base + 8, 0] },
   { name: "copy", planned: true, args: (base) => [base, base + 4096, 6] },
-  { name: "sum_f64", planned: false, args: (base) => [base, 12] },
-  { name: "prefix", planned: false, args: (base) => [base, base + 4096, 12] },
-  { name: "recurrence", planned: false, args: (base) => [base, base + 4096, 12] },
-  { name: "histogram", planned: false, args: (base) => [base, base + 4096, 12] },
-  { name: "search", planned: false, args: (base) => [base, 77, 24] }
+  { name: "sum_f64", planned: false, args: (base) => [base, 30] },
+  { name: "prefix", planned: false, args: (base) => [base, base + 4096, 30] },
+  { name: "recurrence", planned: false, args: (base) => [base, base + 4096, 30] },
+  { name: "histogram", planned: false, args: (base) => [base, base + 4096, 30] },
+  { name: "search", planned: false, args: (base) => [base, 77, 48] }
 ]

@@ -7,6 +7,8 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Admission } from "../../services/Admission.ts"
+import { cacheDirectory } from "./cache.ts"
+import { readCalibration } from "./calibration.ts"
 import { cpuBudget } from "./cpu.ts"
 import { NodeEngine } from "./engine.ts"
 
@@ -45,7 +47,16 @@ export const layer = (options: NodeThreadOptions): Layer.Layer<NodeThread, never
     NodeThread,
     Effect.flatMap(Admission, ({ minimumWorkNs }) =>
       Effect.acquireRelease(
-        Effect.sync(() => new NodeEngine({ ...options, minimumWorkNs, workers: options.workers ?? cpuBudget().width })),
+        Effect.sync(() => {
+          const workers = options.workers ?? cpuBudget().width
+          const directory = cacheDirectory(process.env["FOLIO_CACHE"] || undefined, process.env)
+          return new NodeEngine({
+            ...options,
+            minimumWorkNs,
+            workers,
+            calibration: readCalibration(directory, workers)
+          })
+        }),
         (engine) => Effect.promise(() => engine.close())
       ))
   )

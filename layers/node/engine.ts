@@ -13,6 +13,7 @@ import { memoryName } from "../../src/plan/hidden.ts"
 import type { Prepared } from "../../src/plan/prepare.ts"
 import { isSharedBuffer } from "../../src/wire/realm.ts"
 import { aliasMapping } from "./alias.ts"
+import { calibratedPolicy, type Calibration } from "./calibration.ts"
 import { probeNative } from "./ffi.ts"
 import { compiledGuard } from "./guards.ts"
 import { NodeLanes } from "./lanes.ts"
@@ -32,6 +33,8 @@ export interface EngineOptions {
   readonly workers: number
   /** Least work of one loop execution that is handed out, in nanoseconds of one thread; 0 admits all. */
   readonly minimumWorkNs?: number | undefined
+  /** What handing out was measured to cost; undefined: the defaults of the policy. */
+  readonly calibration?: Calibration | undefined
   /** Hand out loops over a shared memory that the guest was given: it may have threads of its own. Off by default. */
   readonly sharedGiven?: boolean | undefined
   /** More lanes than CPUs, for checking and not for speed. Off by default. */
@@ -134,8 +137,9 @@ export class NodeEngine {
       lanes: Math.max(0, options.workers - 1),
       ...(options.oversubscribe === true ? { oversubscribe: true } : {})
     })
-    const minimumWorkNs = options.minimumWorkNs ?? defaultPolicy.minimumWorkNs
-    this.#dispatcher = new Dispatcher(this.lanes, { ...defaultPolicy, minimumWorkNs }, nodeHost)
+    const policy = calibratedPolicy(defaultPolicy, options.calibration)
+    const minimumWorkNs = options.minimumWorkNs ?? policy.minimumWorkNs
+    this.#dispatcher = new Dispatcher(this.lanes, { ...policy, minimumWorkNs }, nodeHost)
   }
 
   /**

@@ -12,6 +12,8 @@ import * as Layer from "effect/Layer"
 import { cpus } from "node:os"
 import { layerAdmission } from "../../layers/core/CoreAdmission.ts"
 import { aliasMapping } from "../../layers/node/alias.ts"
+import { cacheDirectory } from "../../layers/node/cache.ts"
+import { readCalibration } from "../../layers/node/calibration.ts"
 import { cpuBudget } from "../../layers/node/cpu.ts"
 import { probeNative } from "../../layers/node/ffi.ts"
 import * as NodeThread from "../../layers/node/NodeThread.ts"
@@ -102,6 +104,21 @@ const laneFindings = (
     : { what: "affinity", state: "off", detail: report.reasons.at(-1) ?? "no lane to bind" }
 ]
 
+/** What handing out was measured to cost here. */
+const calibrationFinding = (width: number): Finding => {
+  const measured = readCalibration(cacheDirectory(process.env["FOLIO_CACHE"] || undefined, process.env), width)
+  const us = (ns: number): string => `${(ns / 1000).toFixed(1)} µs`
+  return {
+    what: "calibration",
+    state: measured === undefined ? "info" : "ok",
+    detail: measured === undefined
+      ? "none measured on this machine: the defaults hold"
+      : `handing out costs ${us(measured.hotNs)}, ${us(measured.coldNs)} with lanes that sleep; it pays from ${
+        us(measured.breakEvenNs)
+      } of work`
+  }
+}
+
 const ceilingFinding = (ceiling: number | undefined): Finding =>
   ceiling === undefined
     ? { what: "ceiling", state: "off", detail: "no lane to measure with" }
@@ -122,6 +139,7 @@ const examine: Effect.Effect<ReadonlyArray<Finding>, never, Transport> = Effect.
     ...laneFindings(lanes.report(), started),
     memoryRung(),
     resetRung(),
+    calibrationFinding(lanes.count + 1),
     ceilingFinding(ceiling)
   ]
 })
