@@ -7,13 +7,22 @@
  *                                      │ ticket: pieces of the M iterations
  *                                      │ fork lanes; take pieces along with them
  *                                      │ all pieces finished               → M
- *                                      └ a chunk ended early               → bytes put back, 0
+ *                                      └ a chunk ended early               → bytes put back, what came before it or 0
  *
  * Everything here is synchronous and on the owner's thread. A dispatch returns with no piece outstanding.
  *
  * @since 0.1.0
  */
-import { MAXIMUM_PIECE, REFUSAL_WORDS, REFUSALS, RESULT_BYTES, RESULTS, Ticket, TICKETS } from "../plan/frame.ts"
+import {
+  MAXIMUM_PIECE,
+  NO_PIECE,
+  REFUSAL_WORDS,
+  REFUSALS,
+  RESULT_BYTES,
+  RESULTS,
+  Ticket,
+  TICKETS
+} from "../plan/frame.ts"
 import { NEVER } from "../plan/hidden.ts"
 import type { PlannedLoop } from "../plan/types.ts"
 import type { Attachment, LoopState } from "./attachment.ts"
@@ -240,13 +249,16 @@ export class Dispatcher {
       participants: worked,
       aborted: !done
     })
-    const gained = (done ? monitor.expect(work) / 1e6 : 0) - (end - start)
+    const completed = done ? iterations : this.#completed(loop, participants)
+    const gained = monitor.expect(completed * units) / 1e6 - (end - start)
     state.counts.gainedMs += gained
     attachment.trial.gained(loop.index, gained)
     if (!done) {
       // A direct chunk cannot end early; when it does, as when a lane is lost, nothing about memory is sure any more.
       if (!abortable || this.#lost) throw this.#lose(loop)
-      this.#undo(loop, attachment.bytes())
+      this.#undo(loop, attachment.bytes(), completed)
+    }
+    if (completed === 0) {
       this.#whole.putBack(attachment.bytes())
       state.counts.aborts++
       monitor.undone((end - start) * 1e6, end)
@@ -254,13 +266,13 @@ export class Dispatcher {
       return 0
     }
     state.counts.dispatches++
-    state.counts.iterations += iterations
+    state.counts.iterations += completed
     state.counts.nsPerUnit = monitor.serialNs
     state.impatience = 0
     attachment.used(worked)
-    if (!early && this.#joined > 0) monitor.handedOut(work, (end - start) * 1e6, end, !hot)
+    if (!early && this.#joined > 0) monitor.handedOut(completed * units, (end - start) * 1e6, end, !hot)
     if (end < monitor.suspendedUntil) attachment.hold(state)
-    return iterations
+    return completed
   }
 
   /** Keeps loops native until a moment. */
@@ -433,10 +445,24 @@ export class Dispatcher {
     return this.#whole.take(memory, [...fixed, ...wholeRanges(this.#frame, loop)])
   }
 
-  /** Puts back what the pieces that were taken have copied. */
-  #undo(loop: PlannedLoop, memory: Uint8Array): void {
+  /**
+   * Iterations that count although a piece has ended early: those of the pieces before it. Pieces are taken in order, and
+   * none is under way any more.
+   */
+  #completed(loop: PlannedLoop, participants: number): number {
+    if (!loop.keeps || wholeRanges(this.#frame, loop).length > 0) return 0
+    let first = Infinity
+    for (let p = 0; p < participants; p++) {
+      const piece = this.#words[(RESULTS + RESULT_BYTES * p) >> 2]
+      if (piece !== NO_PIECE) first = Math.min(first, piece)
+    }
+    return first === Infinity ? 0 : first * this.#tickets.piece
+  }
+
+  /** Puts back what the pieces that were taken have copied, those of the first iterations excepted. */
+  #undo(loop: PlannedLoop, memory: Uint8Array, completed: number): void {
     for (const [first, count] of this.#tickets.begun()) {
-      putBack(this.lanes.control, this.#frame, loop, memory, first, count)
+      if (first >= completed) putBack(this.lanes.control, this.#frame, loop, memory, first, count)
     }
   }
 
@@ -450,8 +476,11 @@ export class Dispatcher {
     return pagesAround(windowRanges(this.#frame, loop))
   }
 
-  /** Sets every participant's results to the identities of the reductions. */
+  /** Sets every participant's results to the identities of the reductions, or to no piece. */
   #clearResults(loop: PlannedLoop, participants: number): void {
+    if (loop.keeps) {
+      for (let p = 0; p < participants; p++) this.#words[(RESULTS + RESULT_BYTES * p) >> 2] = NO_PIECE
+    }
     if (loop.reductions.length === 0) return
     this.#words[TICKETS >> 2] = participants
     for (let p = 0; p < participants; p++) {

@@ -36,6 +36,11 @@ export class Tickets {
     this.#words = new Int32Array(lanes.control.buffer)
   }
 
+  /** Iterations of a piece of this dispatch, which are the same for all of its tickets. */
+  get piece(): number {
+    return this.#issued.at(-1)?.piece ?? 0
+  }
+
   /** Begins a dispatch. */
   begin(): void {
     this.#issued = []

@@ -59,6 +59,7 @@ export const recordOf = (candidate: Candidate, index: number): PlannedLoop => {
     offset: candidate.shape.offset,
     tier: facts.aborts.length > 0 ? "abortable" : "direct",
     extent: facts.extent,
+    keeps: facts.keeps,
     instructions: instructionCounts(facts.graph).reduce((sum, n) => sum + n, 0),
     hasInner: facts.graph.loops.length > 1,
     groups: facts.groups.map(({ fixed, high, id, kind, low, members }) => ({

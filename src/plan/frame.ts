@@ -25,6 +25,15 @@ export const REFUSALS = 53248
 /** First byte of the results. @category layout @since 0.1.0 */
 export const RESULTS = 57344
 
+/**
+ * What the first word of a participant's results holds while it runs no piece, where pieces are kept; such loops have no
+ * reductions.
+ *
+ * @category layout
+ * @since 0.1.0
+ */
+export const NO_PIECE = -1
+
 /** Bytes of results a participant. @category layout @since 0.1.0 */
 export const RESULT_BYTES = 128
 

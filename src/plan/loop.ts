@@ -57,6 +57,8 @@ export interface LoopFacts {
   readonly cut: ReadonlySet<number>
   /** Offsets of what can end a chunk early: traps and exits other than the trip test. */
   readonly aborts: ReadonlyArray<number>
+  /** True when the pieces before the one that ended early are kept, if nothing was copied as a whole. */
+  readonly keeps: boolean
   /** Offsets of inner loops that might run for ever in an iteration behind an early exit: they poll. */
   readonly polled: ReadonlySet<number>
   readonly obligations: ReadonlyArray<Obligation>
@@ -155,7 +157,11 @@ export const loopFacts = (
   if (groups.length > MAXIMUM_GROUPS) {
     refuse("too-many-groups", loop.offset, `${groups.length} groups of addresses, at most ${MAXIMUM_GROUPS} are tested`)
   }
-  if (!groups.some((g) => g.kind === "store" && !g.fixed) && reductions.length === 0 && reasons.length === 0) {
+  const keeps = mechanisms.has("kept-pieces") && reductions.length === 0 && privately.windows.length === 0
+  // A search leaves nothing but where it ends.
+  const searches = keeps && loop.exits.some(({ edge }) => testsOf(trip).every((test) => test.edge !== edge))
+  const leaves = reductions.length > 0 || searches || groups.some((g) => g.kind === "store" && !g.fixed)
+  if (!leaves && reasons.length === 0) {
     refuse("no-stores", loop.offset, "the loop stores nothing and reduces nothing")
   }
   if (reasons.length > 0) return reasons
@@ -204,6 +210,7 @@ export const loopFacts = (
     skip: reach.skip,
     divisors,
     aborts: early,
+    keeps: keeps && early.length > 0,
     polled: new Set(endless.map(({ offset }) => offset)),
     checked,
     cut

@@ -14,6 +14,7 @@
  * - `checked-loads`: loads of unknown address are compared with the stores when they are executed;
  * - `indirect-calls`: so are calls through tables of known contents;
  * - `forwarding`: a load from a fixed address has the value that the same iteration has stored there;
+ * - `kept-pieces`: what stands before an early end is kept, so that searches run apart, too;
  * - `last-iterations`: the last iterations run apart, too, and what they leave in locals is handed over;
  * - `polled-loops`: inner loops of unknown length behind an early exit look whether the dispatch was given up.
  *
@@ -28,6 +29,7 @@ export const MECHANISMS = [
   "forwarding",
   "early-exits",
   "checked-loads",
+  "kept-pieces",
   "last-iterations",
   "polled-loops"
 ] as const

@@ -80,7 +80,7 @@ export type Obligation =
   | { readonly kind: "safe-divisor"; readonly offset: number }
   /** A load of unknown address does not touch what the loop stores to: compared when it is executed. */
   | { readonly kind: "checked-load"; readonly offset: number }
-  /** A trap or an early exit in a chunk discards every chunk: memory is restored and the loop runs serially. */
+  /** A trap or an early exit in a chunk discards it and all later ones: memory is restored, the loop goes on serially. */
   | { readonly kind: "discard-on-abort"; readonly offset: number }
   /** Nothing of the owner after the loop runs before every chunk has ended. */
   | { readonly kind: "joined-before-use" }
@@ -123,6 +123,8 @@ export interface PlannedLoop {
   readonly tier: "direct" | "abortable"
   /** How many of the iterations run apart (`extent.ts`). */
   readonly extent: Extent
+  /** True when the pieces before one that ends early are kept, unless something was copied as a whole. */
+  readonly keeps: boolean
   /** Instructions of one iteration, inner loops counted once. */
   readonly instructions: number
   /** Whether the loop contains others, so that an iteration can be long. */

@@ -81,7 +81,7 @@ export const chunkModule = (
     types: [...PIECE_TYPES, ...emitter.blockTypes],
     imports: [],
     functions: [
-      { name: "run", typeIndex: 0, body: claimPieces(facts.aborts.length > 0) },
+      { name: "run", typeIndex: 0, body: claimPieces(facts.aborts.length > 0, facts.keeps) },
       { name: undefined, typeIndex: 1, body: iterations },
       ...callees,
       ...finder

@@ -158,7 +158,10 @@ class GuardEmitter {
     })
     code.i32(this.index).get(apart).op(0xa7).get(units).op(0xa7).call(0).set(done)
     code.end()
-    if (extent === "complete") code.get(done)
+    // Not so where an early end has left the rest to the original loop, nor where nothing was done.
+    const finished = evaluator.local("i32")
+    code.get(done).get(apart).op(0xa7).op(0x46).get(done).op(0x45).op(0x45).op(0x71).set(finished)
+    if (extent === "complete") code.get(finished)
     facts.variables.forEach((variable, k) => {
       const slot = facts.captures.findIndex((c) => c.node === variable.initial)
       code.get(slot).get(done)
@@ -175,7 +178,7 @@ class GuardEmitter {
     facts.reductions.forEach((reduction, k) => this.combine(reduction, k, done, participant))
     facts.handed.forEach(({ local, phi }, k) => {
       const slot = facts.captures.findIndex((c) => c.node === facts.graph.phi(phi).inputs[0].value)
-      code.loadControl(plan.types[local], layout.handed(k)).get(slot).get(done).op(0x1b)
+      code.loadControl(plan.types[local], layout.handed(k)).get(slot).get(finished).op(0x1b)
     })
     return functionBody(evaluator.locals, code)
   }

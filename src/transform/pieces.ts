@@ -6,7 +6,7 @@
 import type { InductionVariable } from "../analysis/trip.ts"
 import type { ValueType } from "../binary/module.ts"
 import type { FrameLayout } from "../plan/frame.ts"
-import { MAXIMUM_PIECE, Saved, Ticket } from "../plan/frame.ts"
+import { MAXIMUM_PIECE, NO_PIECE, Saved, Ticket } from "../plan/frame.ts"
 import { Assembler, CONTROL, functionBody } from "./assembler.ts"
 import { polynomialNodes } from "./evaluate.ts"
 
@@ -23,24 +23,27 @@ export const PIECE_TYPES: ReadonlyArray<{ params: ReadonlyArray<ValueType>; resu
 ]
 
 /**
- * Body of `run`: takes pieces until none is left, or, where chunks can end early, until one did.
+ * Body of `run`: takes pieces until none is left, or, where chunks can end early, until one did. Where `keeps` says so,
+ * the first word of `out` has the piece that is being run.
  *
  * @category transforms
  * @since 0.1.0
  */
-export const claimPieces = (abortable: boolean): Uint8Array => {
+export const claimPieces = (abortable: boolean, keeps: boolean): Uint8Array => {
   const code = new Assembler()
   const [claimed, first, rest] = [3, 4, 5]
   code.block().loop()
   if (abortable) code.get(0).atomic(0x10, CONTROL, Ticket.ABORT).brIf(1)
   code.get(0).i32(1).atomic(0x1e, CONTROL, Ticket.NEXT).tee(claimed)
   code.get(0).access(0x28, CONTROL, Ticket.LIMIT).op(0x4f).brIf(1) // ge_u
+  if (keeps) code.get(2).get(claimed).access(0x36, CONTROL)
   code.get(claimed).get(1).op(0x6c).set(first)
   code.get(0).get(first)
   // min(piece, total - first): select keeps the first operand when it is the smaller
   code.get(0).access(0x28, CONTROL, Ticket.TOTAL).get(first).op(0x6b).tee(rest).get(1)
   code.get(rest).get(1).op(0x49).op(0x1b)
   code.get(2).call(1)
+  if (keeps) code.get(2).i32(NO_PIECE).access(0x36, CONTROL)
   code.get(0).i32(1).atomic(0x1e, CONTROL, Ticket.FINISHED).op(0x1a)
   code.br(0).end().end()
   return functionBody(["i32", "i32", "i32"], code)

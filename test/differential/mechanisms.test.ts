@@ -80,6 +80,13 @@ const CASES: Readonly<Record<Mechanism, Case>> = {
     // Elsewhere; over what is stored.
     args: [[1024, 40, 4096], [1024, 40, -1448]]
   },
+  "kept-pieces": {
+    signature: "(param $a i32) (param $n i32) (param $x i32) (result i32) (local $i i32)",
+    body: `(block $out (loop $l
+      (br_if $out (i32.eq (i32.load ${word("$a")}) (local.get $x))) ${next})) (local.get $i)`,
+    // In the middle, at the end, in the first iteration, nowhere, behind the memory.
+    args: [[1024, 40, 20 * 77], [1024, 40, 39 * 77], [1024, 40, 0], [1024, 40, -1], [65_436, 40, -1]]
+  },
   "last-iterations": {
     signature: "(param $a i32) (param $n i32) (result i32) (local $i i32) (local $last i32)",
     body: `(loop $l
