@@ -38,14 +38,14 @@ const simulate = (
   return { calls, apart: simulation.dispatches() }
 }
 
-/** The largest share of native time that any window loses, gains not counted against it. */
+/** The largest share of native time that any window loses, what is gained in it counted against what is lost. */
 const regret = (calls: ReadonlyArray<SimulatedCall>): number => {
   let [from, lost, native, worst] = [0, 0, 0, 0]
   calls.forEach((call, to) => {
-    lost += Math.max(0, call.took - call.native)
+    lost += call.took - call.native
     native += call.native
     for (; call.start - calls[from].start > WINDOW_MS; from++) {
-      lost -= Math.max(0, calls[from].took - calls[from].native)
+      lost -= calls[from].took - calls[from].native
       native -= calls[from].native
     }
     // A window that is not full yet is part of one that is.
