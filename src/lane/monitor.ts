@@ -7,7 +7,7 @@
  *
  * @since 0.1.0
  */
-import { Regret } from "./regret.ts"
+import { Regret, WINDOW_MS } from "./regret.ts"
 
 /**
  * Constants of the policy.
@@ -238,7 +238,9 @@ export class ProfitMonitor {
     if (this.#policy.minimumWorkNs === 0) return
     const { longestSuspensionMs, suspensionMs } = this.#policy
     this.#strikes = STRIKES - 1
-    const backOff = Math.min(longestSuspensionMs, suspensionMs * 3 ** this.#suspensions++)
-    this.#suspendedUntil = nowMs + Math.max(backOff, this.#regret.rest(nowMs))
+    const times = 3 ** this.#suspensions++
+    // After one long stall a loop that gains otherwise is tried again soon; one that goes on losing is not.
+    const paying = Math.min(this.#regret.rest(nowMs), WINDOW_MS * times)
+    this.#suspendedUntil = nowMs + Math.max(Math.min(longestSuspensionMs, suspensionMs * times), paying)
   }
 }
