@@ -10,7 +10,7 @@
  */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
-import { openImageFile } from "../../layers/node/image-file.ts"
+import { openImage } from "../../layers/node/open-image.ts"
 import { decodeModule } from "../../src/binary/module.ts"
 import { applyImage } from "../../src/image/apply.ts"
 import { decodeImage } from "../../src/image/format.ts"
@@ -37,8 +37,10 @@ const open = async (): Promise<WebAssembly.Exports> => {
   const { exports } = compiled(FILES.instrumented)
   if (way === "copy") applyImage(m, exports, decodeImage(file(FILES.image)), { fresh: true })
   else if (way !== "bare") {
-    const options = { fresh: true, trusted: way === "mapped" }
-    const { how, reason } = openImageFile(m, exports, join(folder, FILES.image), options, () => {})
+    const { how, reason } = openImage(m, exports, join(folder, FILES.image), {
+      fresh: true,
+      trusted: way === "mapped"
+    })
     if (how !== "mapped") throw new Error(`it cannot be mapped: ${reason}`)
   }
   return exports

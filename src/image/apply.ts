@@ -53,6 +53,11 @@ export interface ApplyOptions {
 const bornSo = (m: WasmModule, image: Image, { bits, index }: GlobalImage): boolean =>
   initialGlobal(m, index, importedGlobals(m, image.globals)) === bits
 
+const tableBornSo = (m: WasmModule, image: Image, { index, slots }: TableImage): boolean => {
+  const born = initialTable(m, index, importedGlobals(m, image.globals))
+  return born !== undefined && born.length === slots.length && born.every((slot, at) => slot === slots[at])
+}
+
 /**
  * The parts of an image that differ from the module's birth state: globals and tables by index.
  *
@@ -64,11 +69,12 @@ export const changedState = (
   image: Image
 ): { readonly globals: ReadonlyArray<GlobalImage>; readonly tables: ReadonlyArray<TableImage> } => ({
   globals: image.globals.filter((global) => global.mutable && !bornSo(m, image, global)),
-  tables: image.tables.filter(({ index, slots }) => {
-    const born = initialTable(m, index, importedGlobals(m, image.globals))
-    return born === undefined || born.length !== slots.length || born.some((slot, at) => slot !== slots[at])
-  })
+  tables: image.tables.filter((table) => !tableBornSo(m, image, table))
 })
+
+/** Whether the instance gives access to a table and to all that the image has in it. */
+const reachesTable = (m: WasmModule, exports: WebAssembly.Exports, { index, slots }: TableImage): boolean =>
+  reaches(m, exports, "table", index) && slots.every((slot) => slot < 0 || functionOf(m, exports, slot) !== undefined)
 
 const checkMemory = (m: WasmModule, memory: WebAssembly.Memory, image: MemoryImage, index: number): void => {
   const pages = memory.buffer.byteLength / PAGE_BYTES
@@ -236,7 +242,7 @@ export const checkTarget = (
   m: WasmModule,
   exports: WebAssembly.Exports,
   image: Image,
-  { memoryOnly }: ApplyOptions = {}
+  { fresh, memoryOnly }: ApplyOptions = {}
 ): void => {
   if (m.memories.length === 0 || m.memories.length !== image.memories.length) {
     throw new Mismatch(
@@ -255,30 +261,31 @@ export const checkTarget = (
   checkImports(m, exports, image)
   if (memoryOnly === true) return
   checkDrops(exports, image.dropped)
-  const changed = changedState(m, image)
-  for (const { index } of changed.globals) {
-    if (reaches(m, exports, "global", index)) continue
-    throw new Mismatch(
-      "global",
-      `global ${index}`,
-      "the image has another value for it than the module is born with, and the instance does not export it",
-      "Instantiate the module that `instrument` returns, or pass `memoryOnly` and set it yourself."
+  // What cannot be reached is only right where it is as it was born, in the image and in the instance.
+  const untouched = fresh === true && m.start === undefined
+  const hidden = (code: "global" | "table", index: number, born: boolean): Mismatch =>
+    new Mismatch(
+      code,
+      `${code} ${index}`,
+      born
+        ? "the instance does not export it, so what earlier calls have made of it cannot be undone"
+        : "the image has another state of it than the module is born with, and the instance does not export it",
+      born
+        ? "Instantiate the module that `instrument` returns, or pass `fresh` where nothing has run in the instance."
+        : "Instantiate the module that `instrument` returns, or pass `memoryOnly` and set it yourself."
     )
+  for (const global of image.globals) {
+    if (!global.mutable || reaches(m, exports, "global", global.index)) continue
+    const born = bornSo(m, image, global)
+    if (!born || !untouched) throw hidden("global", global.index, born)
   }
-  for (const { index, slots } of changed.tables) {
-    if (
-      reaches(m, exports, "table", index) &&
-      slots.every((slot) => slot < 0 || functionOf(m, exports, slot) !== undefined)
-    ) {
-      checkTable(tableOf(m, exports, index), image.tables[index])
+  for (const table of image.tables) {
+    if (reachesTable(m, exports, table)) {
+      checkTable(tableOf(m, exports, table.index), table)
       continue
     }
-    throw new Mismatch(
-      "table",
-      `table ${index}`,
-      "the image has other slots than the module is born with, and the instance does not export what is in them",
-      "Instantiate the module that `instrument` returns, or pass `memoryOnly` and set them yourself."
-    )
+    const born = tableBornSo(m, image, table)
+    if (!born || !untouched) throw hidden("table", table.index, born)
   }
 }
 
@@ -339,6 +346,6 @@ export const applyImage = (
       .filter(({ index, mutable }) => mutable && reaches(m, exports, "global", index))
       .map(({ bits, index, type }) => ({ index, global: globalOf(m, exports, index), type, bits }))
   )
-  for (const table of image.tables) if (reaches(m, exports, "table", table.index)) applyTable(m, exports, table)
+  for (const table of image.tables) if (reachesTable(m, exports, table)) applyTable(m, exports, table)
   dropSegments(exports, image.dropped)
 }

@@ -13,12 +13,14 @@ import { aliasMapping } from "../../layers/node/alias.ts"
 import { probeNative } from "../../layers/node/ffi.ts"
 import { openImageFile } from "../../layers/node/image-file.ts"
 import * as NodeBaking from "../../layers/node/NodeBaking.ts"
+import { openImage } from "../../layers/node/open-image.ts"
 import { Baking } from "../../services/Baking.ts"
 import { decodeModule } from "../../src/binary/module.ts"
 import { capture } from "../../src/image/capture.ts"
 import { encodeImage } from "../../src/image/format.ts"
 import { instrument } from "../../src/image/instrument.ts"
-import type { Mismatch } from "../../src/image/mismatch.ts"
+import { Mismatch } from "../../src/image/mismatch.ts"
+import { staticGraph } from "../house/tree.ts"
 import { assemble } from "../support/wat.ts"
 
 type Exports = WebAssembly.Exports & Readonly<Record<string, (...args: ReadonlyArray<number>) => number>>
@@ -58,6 +60,15 @@ beforeAll(() => {
 })
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const codeOf = (work: () => unknown): string => {
+  try {
+    work()
+    return "opened"
+  } catch (error) {
+    return error instanceof Mismatch ? error.code : String(error)
+  }
+}
 
 const open = (exports: Exports, options: Parameters<typeof openImageFile>[3] = {}, place = file) =>
   openImageFile(m, exports, place, options, () => {})
@@ -184,6 +195,36 @@ describe("an image file that is written again", () => {
       const nowhere = yield* Effect.flip(baking.write(capture(m, source, options), join(folder, "none", "x.folio")))
       assert.deepInclude(nowhere, { _tag: "ImageMismatch", code: "unreadable" })
     }).pipe(Effect.provide(NodeBaking.layer), Effect.runPromise))
+})
+
+describe("an image file that is opened by the plain function", () => {
+  it("is compared with what it was made for, and its hooks are asked and run; nothing of Effect is loaded", () => {
+    const place = join(folder, "plain.folio")
+    const source = instantiate()
+    source.boot()
+    writeFileSync(
+      place,
+      encodeImage(capture(m, source, { module: "1".repeat(64), fingerprint: "v1", renew: ["seed"] }))
+    )
+    const ran: Array<string> = []
+    const hooks = { renewed: { seed: (_: unknown, name: string) => void ran.push(name) } }
+    const exports = instantiate()
+    openImage(m, exports, place, { fingerprint: "v1", module: "1".repeat(64), hooks, fresh: true })
+    assert.isTrue(bytesOf(exports).equals(expected))
+    assert.deepStrictEqual(ran, ["seed"])
+    const refusals = [
+      [{ fingerprint: "v2", hooks }, "fingerprint"],
+      [{ module: "2".repeat(64), hooks }, "module"],
+      [{}, "renewal"],
+      [{ hooks: { ...hooks, invalidated: () => "a newer configuration" } }, "invalidated"]
+    ] as const
+    for (const [options, code] of refusals) {
+      const untouched = instantiate()
+      assert.strictEqual(codeOf(() => openImage(m, untouched, place, options)), code)
+      assert.strictEqual(untouched.load(200_000), 0, "nothing was written")
+    }
+    assert.deepStrictEqual(staticGraph("programs/entry/image-file.ts").packages, ["node:fs"])
+  })
 })
 
 describe("a damaged image file", () => {

@@ -196,10 +196,30 @@ describe("applyImage", () => {
       assert.strictEqual(memory[0], 0, "nothing was written")
       applyImage(m, plain, image, { memoryOnly: true })
       assert.strictEqual(memory[0], 5)
-      // What equals the module's birth state needs no access.
+      // What equals the module's birth state needs no access in an instance that has it still, and only there.
       const unchanged = capture(m, instantiate(instrument(m)), options)
-      applyImage(m, instantiate(bytes), unchanged)
+      applyImage(m, instantiate(bytes), unchanged, { fresh: true })
+      plain.boot()
+      assert.strictEqual(mismatchOf(() => applyImage(m, plain, unchanged)).code, code)
     }
+  })
+
+  it("leaves a table alone whose functions nobody can name, where it is as it was born", async () => {
+    const m = decodeModule(
+      await assemble(`(module (memory (export "memory") 1) (table (export "table") 2 funcref)
+        (elem (i32.const 0) func $hidden) (func $hidden (result i32) (i32.const 5))
+        (func (export "boot") (i32.store (i32.const 0) (i32.const 9)))
+        (func (export "call") (result i32) (call_indirect (result i32) (i32.const 0))))`)
+    )
+    const source = instantiate(instrument(m))
+    source.boot()
+    const plain = instantiate(new Uint8Array(m.bytes))
+    const image = capture(m, source, options)
+    // Whether something has run in it cannot be seen, so somebody has to say that nothing has.
+    assert.strictEqual(mismatchOf(() => applyImage(m, plain, image)).code, "table")
+    applyImage(m, plain, image, { fresh: true })
+    assert.strictEqual(plain.call(), 5)
+    assert.strictEqual(bytesOf(plain).readUInt32LE(0), 9)
   })
 
   it("refuses a memory that may not become so large, and one that is larger already", async () => {
