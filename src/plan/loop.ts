@@ -159,7 +159,8 @@ export const loopFacts = (
   }
   const keeps = mechanisms.has("kept-pieces") && reductions.length === 0 && privately.windows.length === 0
   // A search leaves nothing but where it ends.
-  const searches = keeps && loop.exits.some(({ edge }) => testsOf(trip).every((test) => test.edge !== edge))
+  const searches = keeps && isLong(graph) &&
+    loop.exits.some(({ edge }) => testsOf(trip).every((test) => test.edge !== edge))
   const leaves = reductions.length > 0 || searches || groups.some((g) => g.kind === "store" && !g.fixed)
   if (!leaves && reasons.length === 0) {
     refuse("no-stores", loop.offset, "the loop stores nothing and reduces nothing")
@@ -247,6 +248,24 @@ const inductionOf = (graph: Graph, mechanisms: ReadonlySet<Mechanism>): Judged |
     if (own.length === 0) return { ...found, induction, privately, trip }
     for (const node of own) varying.add(node)
   }
+}
+
+/** Values that an iteration of a search makes, at least, where it has no inner loop. */
+const LEAST_SEARCH = 48
+
+/**
+ * True when an iteration is more than a few instructions. Loops that look for a byte are everywhere in programs, mostly find
+ * it soon, and would pay for the test in front of them.
+ */
+const isLong = (graph: Graph): boolean => {
+  const { body } = graph.loops[0]
+  if (graph.loops.some(({ body: own, header, id }) => id > 0 && own.size > 0 && body.has(header))) return true
+  let count = 0
+  for (let node = 1; node < graph.kind.length && count < LEAST_SEARCH; node++) {
+    const kind = graph.kind[node]
+    if ((kind === Kind.Op || kind === Kind.Load || kind === Kind.Select) && body.has(graph.block[node])) count++
+  }
+  return count >= LEAST_SEARCH
 }
 
 /** True for a load of one value, which can be compared with the loop's stores when it is executed. */

@@ -81,11 +81,18 @@ const CASES: Readonly<Record<Mechanism, Case>> = {
     args: [[1024, 40, 4096], [1024, 40, -1448]]
   },
   "kept-pieces": {
-    signature: "(param $a i32) (param $n i32) (param $x i32) (result i32) (local $i i32)",
+    signature: "(param $a i32) (param $n i32) (param $x i32) (result i32) (local $i i32) (local $j i32) (local $s i32)",
+    // Where four words add up to a number.
     body: `(block $out (loop $l
-      (br_if $out (i32.eq (i32.load ${word("$a")}) (local.get $x))) ${next})) (local.get $i)`,
+      (local.set $s (i32.const 0)) (local.set $j (i32.const 0))
+      (loop $m
+        (local.set $s (i32.add (local.get $s) (i32.load (i32.add ${
+      word("$a")
+    } (i32.shl (local.get $j) (i32.const 2))))))
+        (br_if $m (i32.lt_u (local.tee $j (i32.add (local.get $j) (i32.const 1))) (i32.const 4))))
+      (br_if $out (i32.eq (local.get $s) (local.get $x))) ${next})) (local.get $i)`,
     // In the middle, at the end, in the first iteration, nowhere, behind the memory.
-    args: [[1024, 40, 20 * 77], [1024, 40, 39 * 77], [1024, 40, 0], [1024, 40, -1], [65_436, 40, -1]]
+    args: [[1024, 40, 86 * 77], [1024, 40, 162 * 77], [1024, 40, 6 * 77], [1024, 40, -1], [65_436, 40, -1]]
   },
   "last-iterations": {
     signature: "(param $a i32) (param $n i32) (result i32) (local $i i32) (local $last i32)",
