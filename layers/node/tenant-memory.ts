@@ -20,6 +20,7 @@ import { memoryOf } from "../../src/image/reach.ts"
 import { RESET_PAGE } from "../../src/reset/layout.ts"
 import type { ByteRange, HotPages } from "../../src/tenants/hot.ts"
 import type { HeldImage, TenantMemories } from "../core/tenant-host.ts"
+import { aliasMapping } from "./alias.ts"
 import { Linux, type NativeCalls } from "./ffi.ts"
 import { type PageFilter, PageIs, PageScan } from "./page-scan.ts"
 import type { MappedImage, Segment } from "./tenant-images.ts"
@@ -121,6 +122,10 @@ class MappedMemory {
   open(segments: ReadonlyArray<Segment>): void {
     if (this.#hot.learning && this.#mapped && this.#firstPages < 0) this.#learn()
     this.#locate()
+    if (this.#isAliased()) {
+      for (const part of segments) this.#copy(part)
+      return
+    }
     const { copies, hot, maps } = planFor(segments, this.#hot.ranges)
     if (this.#own !== hot) {
       for (const { at, bytes } of hot) if (at + bytes <= this.#bytes) this.#map(at, bytes, -1, 0)
@@ -134,6 +139,10 @@ class MappedMemory {
 
   reset(segments: ReadonlyArray<Segment>): void {
     this.#locate()
+    if (this.#isAliased()) {
+      this.open(segments)
+      return
+    }
     const learned: Array<ByteRange> = []
     const learns = this.#hot.learning && this.#firstPages < 0
     const pages = this.#scan!.each(OWN, (at, bytes) => {
@@ -150,7 +159,18 @@ class MappedMemory {
 
   release(): void {
     this.#locate()
-    if (this.#bytes > 0) this.#map(0, this.#bytes, -1, 0)
+    if (this.#bytes > 0 && !this.#isAliased()) this.#map(0, this.#bytes, -1, 0)
+  }
+
+  /**
+   * Whether lanes see this memory: the drop-in has handed out a loop of the program. Its pages must stay those that the
+   * lanes have, and the kernel tells nothing of what was written, so every byte is copied from then on.
+   */
+  #isAliased(): boolean {
+    if (aliasMapping(this.#memory, this.#calls).mappedBytes === 0) return false
+    this.#mapped = false
+    this.#own = []
+    return true
   }
 
   #learn(): void {

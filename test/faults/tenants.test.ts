@@ -9,6 +9,7 @@ import * as Scope from "effect/Scope"
 import * as Fs from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { aliasMapping } from "../../layers/node/alias.ts"
 import { probeNative } from "../../layers/node/ffi.ts"
 import * as NodeBaking from "../../layers/node/NodeBaking.ts"
 import * as NodeTenants from "../../layers/node/NodeTenants.ts"
@@ -98,6 +99,40 @@ describe("tenants with damaged files", () => {
         const before = descriptors()
         for (let round = 0; round < 5; round++) yield* once
         assert.isAtMost(descriptors(), before)
+      }))
+  )
+})
+
+describe("tenants of a program whose memory lanes see", () => {
+  const calls = probeNative()
+
+  it.skipIf(typeof calls === "string")(
+    "have their states, and the lanes have the memory still",
+    () =>
+      run(Effect.gen(function*() {
+        if (typeof calls === "string") return
+        const { write } = yield* files
+        const image = yield* write("a")
+        const tenants = yield* NodeTenants.make({ budgetBytes: 2 ** 22 })
+        const program = yield* tenants.program({ name: "counter", module: bytes, open })
+        yield* tenants.add("a", { program, image })
+        yield* tenants.add("b", { program, image })
+        const memoryOf = ({ host }: TenantContext<Exports>) => host["memory"] as unknown as WebAssembly.Memory
+        const look = (tenant: string) =>
+          tenants.run(program, tenant, (context) => {
+            const memory = new Uint8Array(memoryOf(context).buffer)
+            const before = Buffer.from(memory).toString("base64")
+            memory.fill(255)
+            return [next(context), before]
+          })
+        const first = yield* look("a")
+        const shared = yield* tenants.run(program, "a", (context) => {
+          assert.isTrue(aliasMapping(memoryOf(context), calls).ensure())
+          return calls.address(memoryOf(context).buffer).toString(16)
+        })
+        for (const tenant of ["a", "b", "b", "a"]) assert.deepStrictEqual(yield* look(tenant), first)
+        const ranges = Fs.readFileSync("/proc/self/maps", "utf8").split("\n")
+        assert.isTrue(ranges.some((range) => range.startsWith(shared) && range.includes(" rw-s ")))
       }))
   )
 })
