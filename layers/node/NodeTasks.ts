@@ -151,7 +151,7 @@ class Ledger {
     return this.#open >= this.#limit
   }
 
-  submit(name: string, input: unknown, options: TaskOptions = {}): PoolTask {
+  submit(name: string, input: unknown, options: TaskOptions | undefined): PoolTask {
     this.#open++
     this.#audit?.keep(this.#pool.nextId, input)
     const task = this.#pool.submit(name, input, options)

@@ -77,6 +77,10 @@ const LONG_MILLISECONDS = 5
 /** Lanes in a row that end before they are ready, after which the pool gives up. */
 const MAXIMUM_FAILED_STARTS = 3
 
+/** Shared by all tasks without options: a small task should allocate little. */
+const AS_USUAL: SubmitOptions = {}
+const NOTHING: ReadonlyArray<ArrayBuffer> = []
+
 const unusable = (message: string): TaskFailure => ({ reason: "unusable", name: "Error", message, stack: message })
 
 /**
@@ -134,12 +138,12 @@ export class TaskPool {
   }
 
   /** Queues a task. It runs when a lane is free; nobody needs to wait for it. */
-  submit(name: string, input: unknown, options: SubmitOptions = {}): PoolTask {
+  submit(name: string, input: unknown, options: SubmitOptions = AS_USUAL): PoolTask {
     const task: PoolTask = {
       id: this.#nextId++,
       name,
       input,
-      transfer: options.transfer ?? [],
+      transfer: options.transfer ?? NOTHING,
       timeoutMs: options.timeoutMs,
       keep: options.keep ?? false,
       submitted: performance.now(),
