@@ -1,9 +1,12 @@
 /**
  * Provable C kernels whose calls take 200 µs or more, with a lane that polls: beside the same kernel over a shared memory,
- * cut in two by hand, in the same run. Each kernel is measured at three levels of the compiler and in two sizes.
+ * cut in two by hand, in the same run. Each kernel is measured at three levels of the compiler and in two sizes. The
+ * machine's calibration is used where there is one.
  */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
+import { cacheDirectory } from "../layers/node/cache.ts"
+import { readCalibration } from "../layers/node/calibration.ts"
 import { NodeEngine } from "../layers/node/engine.ts"
 import { median, ratios, significant } from "../programs/measure/statistics.ts"
 import type { DispatchRecord } from "../src/lane/dispatcher.ts"
@@ -242,7 +245,8 @@ const measureModule = async (
 ): Promise<KernelsSamples> => {
   const bytes = read(module.file)
   const prepared = prepare(bytes)
-  const engine = new NodeEngine({ workers: 2 })
+  const cache = cacheDirectory(process.env["FOLIO_CACHE"] || undefined, process.env)
+  const engine = new NodeEngine({ workers: 2, calibration: readCalibration(cache, 2) })
   const hand = await HandSplit.start(read(`${module.file}-shared`), PAGES)
   try {
     engine.lanes.start()
