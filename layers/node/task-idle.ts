@@ -1,8 +1,8 @@
 /**
  * How a lane waits for its next task: it polls for a moment where that pays, and then sleeps.
  *
- * It pays where a CPU is free for it, and where the wait before this one was short: a lane whose tasks come far apart
- * does not poll at all.
+ * It pays where a CPU is free for it, and where polling has been worth it lately: a lane whose tasks come far apart
+ * hardly polls at all.
  *
  * @since 0.1.0
  */
@@ -32,6 +32,32 @@ export const pollFor = (milliseconds: number, holds: () => boolean): boolean => 
   return false
 }
 
+/** Most waits without a poll, after which one is tried again. */
+const MOST_SKIPPED = 64
+
+/**
+ * Whether polling is worth it: after each poll in vain twice as many waits go without.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class PollHabit {
+  #skipped = 0
+  #toSkip = 0
+
+  /** Polls until something holds, if that has been worth it; false where it does not hold, or was not looked for. */
+  poll(holds: () => boolean): boolean {
+    if (this.#skipped < this.#toSkip) {
+      this.#skipped++
+      return false
+    }
+    const worth = pollFor(POLL_MILLISECONDS, holds)
+    this.#toSkip = worth ? 0 : Math.min(MOST_SKIPPED, 2 * this.#toSkip + 1)
+    this.#skipped = 0
+    return worth
+  }
+}
+
 /**
  * The wait of one lane.
  *
@@ -44,7 +70,7 @@ export class LaneIdle {
   readonly #states: ReadonlyArray<number>
   readonly #width: number
   readonly #clock: TaskClock
-  #waitedMs = 0
+  readonly #habit = new PollHabit()
 
   constructor(words: Int32Array<SharedArrayBuffer>, lane: number, lanes: number, width: number, clock: TaskClock) {
     this.#words = words
@@ -61,20 +87,18 @@ export class LaneIdle {
     const words = this.#words
     const posted = this.#base + TaskWord.POSTED
     if (Atomics.load(words, posted) !== taken) return
-    const began = performance.now()
     if (!this.#poll(posted, taken)) {
       Atomics.store(words, this.#base + TaskWord.STATE, TaskLaneState.SLEEPS)
       while (Atomics.load(words, posted) === taken) Atomics.wait(words, posted, taken)
       this.#clock.rebase()
     }
     Atomics.store(words, this.#base + TaskWord.STATE, TaskLaneState.WORKS)
-    this.#waitedMs = performance.now() - began
   }
 
   #poll(posted: number, taken: number): boolean {
-    if (this.#waitedMs > 2 * POLL_MILLISECONDS || !this.#hasCpu()) return false
+    if (!this.#hasCpu()) return false
     Atomics.store(this.#words, this.#base + TaskWord.STATE, TaskLaneState.POLLS)
-    return pollFor(POLL_MILLISECONDS, () => Atomics.load(this.#words, posted) !== taken)
+    return this.#habit.poll(() => Atomics.load(this.#words, posted) !== taken)
   }
 
   /** Whether this thread, the owner and the lanes that do not sleep have a CPU each. */

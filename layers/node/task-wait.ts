@@ -7,7 +7,7 @@
  * @since 0.1.0
  */
 import { OWNER_SLEEPS, POLL_MILLISECONDS, REPLIES } from "../../src/tasks/protocol.ts"
-import { pollFor } from "./task-idle.ts"
+import { pollFor, PollHabit } from "./task-idle.ts"
 import type { TaskLane } from "./task-lane.ts"
 
 /** Milliseconds between two looks at lanes that have more tasks than one: one of them may be in front of a long one. */
@@ -41,8 +41,7 @@ export class OwnerWait {
   readonly #words: Int32Array<SharedArrayBuffer>
   readonly #width: number
   readonly #pool: WaitingPool
-  /** Whether the newest poll was worth it, or would have been. */
-  #pollPays = true
+  readonly #habit = new PollHabit()
   #listening = false
   #late: ReturnType<typeof setTimeout> | undefined
   #closed = false
@@ -56,12 +55,12 @@ export class OwnerWait {
 
   /** Polls for the reply of one task that somebody waits for, where tasks are short. Whether nothing is left to wait for. */
   poll(meanMs: number): boolean {
-    if (!this.#pollPays || !(meanMs < POLL_MILLISECONDS / 2) || this.#width < 2) return false
+    if (!(meanMs < POLL_MILLISECONDS / 2) || this.#width < 2) return false
     const [lane, other] = this.#pool.busy()
     if (lane === undefined || other !== undefined || lane.backlog > 1 || !lane.isAwaited) return false
     // What comes meanwhile is seen: nobody has to wake this thread.
     this.#sleeps(false)
-    this.#pollPays = pollFor(POLL_MILLISECONDS, () => lane.hasReply)
+    this.#habit.poll(() => lane.hasReply)
     this.#sleeps(this.#listening)
     this.#readOn()
     return this.#pool.busy().length === 0
@@ -79,11 +78,9 @@ export class OwnerWait {
     }
     this.#listening = true
     this.#lookLater()
-    const began = performance.now()
     const woken = (): void => {
       this.#listening = false
       this.#sleeps(false)
-      this.#pollPays ||= performance.now() - began < 2 * POLL_MILLISECONDS
       this.#pool.read()
       this.#pool.dispatch()
       this.listen()
