@@ -38,7 +38,7 @@ import type { Settings } from "./settings.ts"
  */
 const budgetMs = 20
 
-/** Bytes of a module that no analysis gets through within the budget: it takes about a second for a megabyte. */
+/** Bytes of a module that no analysis gets through within the budget: it takes about half a second for a megabyte. */
 const hopelessBytes = 1024 * 1024
 
 /** Most modules that are looked at; a program that has more of them makes them up as it goes. */
