@@ -222,6 +222,8 @@ export class Dispatcher {
     }
     const withheld = early ? undefined : handOver()
     if (withheld !== undefined) return attachment.decline(state, withheld, iterations)
+    // What was done once for all, compiling and mapping, says nothing about the loop.
+    const begun = this.host.now()
     const { loop } = state
     const windows = this.#windows(loop, attachment.mapped)
     if (windows === undefined) return attachment.decline(state, "windows", iterations)
@@ -243,16 +245,16 @@ export class Dispatcher {
     this.#record({
       plan: loop.index,
       iterations,
-      start,
+      start: begun,
       ownerEnd: this.#ownerEnd,
       end,
       participants: worked,
       aborted: !done
     })
     const completed = done ? iterations : this.#completed(loop, participants)
-    const gained = monitor.expect(completed * units) / 1e6 - (end - start)
+    const gained = monitor.expect(completed * units) / 1e6 - (end - begun)
     state.counts.gainedMs += gained
-    attachment.trial.gained(loop.index, gained)
+    if (!forced) attachment.trial.gained(loop.index, gained)
     if (!done) {
       // A direct chunk cannot end early; when it does, as when a lane is lost, nothing about memory is sure any more.
       if (!abortable || this.#lost) throw this.#lose(loop)
@@ -261,7 +263,7 @@ export class Dispatcher {
     if (completed === 0) {
       this.#whole.putBack(attachment.bytes())
       state.counts.aborts++
-      monitor.undone((end - start) * 1e6, end)
+      monitor.undone((end - begun) * 1e6, end)
       if (!forced) attachment.hold(state)
       return 0
     }
@@ -270,7 +272,7 @@ export class Dispatcher {
     state.counts.nsPerUnit = monitor.serialNs
     state.impatience = 0
     attachment.used(worked)
-    if (!early && this.#joined > 0) monitor.handedOut(completed * units, (end - start) * 1e6, end, !hot)
+    if (!early && this.#joined > 0) monitor.handedOut(completed * units, (end - begun) * 1e6, end, !hot)
     if (end < monitor.suspendedUntil) attachment.hold(state)
     return completed
   }
