@@ -46,7 +46,7 @@ describe("a program sees the engine's own WebAssembly", () => {
   })
 
   it("where every module comes patched out of the cache", () => {
-    const environment = { FOLIO_CACHE: join(scratch.path, "cache-everything"), FOLIO_PREPARE: "wait" }
+    const environment = { FOLIO_CACHE: join(scratch.path, "cache-everything"), FOLIO_PREPARE: "wait", FOLIO_LEARN: "0" }
     assertNative(observe([patchEverything], environment))
     const outcome = observe([patchEverything], { ...environment, FOLIO_PREPARE: "off", PATCHED_FD: "2" })
     assertNative(outcome)
@@ -60,7 +60,7 @@ describe("a program sees the engine's own WebAssembly", () => {
   })
 
   it("with the drop-in, prepared within the budget or in the background, and then from the cache", () => {
-    const environment = { FOLIO_CACHE: join(scratch.path, "cache") }
+    const environment = { FOLIO_CACHE: join(scratch.path, "cache"), FOLIO_LEARN: "0" }
     for (let run = 0; run < 2; run++) {
       const outcome = observe([register], environment)
       assertNative(outcome)

@@ -267,7 +267,7 @@ describe("the report", () => {
 
 describe("the cache", () => {
   it("is filled by one start and used by the next", () => {
-    const environment = { FOLIO_CACHE: join(scratch.path, "cache-two"), FOLIO_PREPARE: "wait" }
+    const environment = { FOLIO_CACHE: join(scratch.path, "cache-two"), FOLIO_PREPARE: "wait", FOLIO_LEARN: "0" }
     assert.isFalse(reported([esm()], environment).report.facts?.modules[0]?.cacheHit)
     const { outcome, report } = reported([esm()], { ...environment, FOLIO_PREPARE: "off" })
     assert.isTrue(report.facts?.modules[0]?.cacheHit)
@@ -277,7 +277,7 @@ describe("the cache", () => {
 
   it("with a damaged entry is one warning and native", () => {
     const cache = join(scratch.path, "cache-damaged")
-    const environment = { FOLIO_CACHE: cache, FOLIO_PREPARE: "wait" }
+    const environment = { FOLIO_CACHE: cache, FOLIO_PREPARE: "wait", FOLIO_LEARN: "0" }
     reported([esm()], environment)
     const [name] = readdirSync(join(cache, "v1"))
     const file = join(cache, "v1", name ?? "")
