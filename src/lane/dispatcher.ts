@@ -222,7 +222,7 @@ export class Dispatcher {
     }
     const withheld = early ? undefined : handOver()
     if (withheld !== undefined) return attachment.decline(state, withheld, iterations)
-    // What was done once for all, compiling and mapping, says nothing about the loop.
+    // Compiling and mapping, done once, say nothing about the loop.
     const begun = this.host.now()
     const { loop } = state
     const windows = this.#windows(loop, attachment.mapped)
@@ -232,8 +232,7 @@ export class Dispatcher {
       return attachment.decline(state, "snapshot", iterations)
     }
     this.#tickets.begin()
-    const participants = width
-    this.#clearResults(loop, participants)
+    this.#clearResults(loop, width)
     this.#joined = ready
     const done = this.#partition === "fixed"
       ? loop.windows === 0
@@ -251,7 +250,7 @@ export class Dispatcher {
       participants: worked,
       aborted: !done
     })
-    const completed = done ? iterations : this.#completed(loop, participants)
+    const completed = done ? iterations : this.#completed(loop, width)
     const gained = monitor.expect(completed * units) / 1e6 - (end - begun)
     state.counts.gainedMs += gained
     if (!forced) attachment.trial.gained(loop.index, gained)

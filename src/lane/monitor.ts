@@ -217,7 +217,7 @@ export class ProfitMonitor {
     this.#lastNs = 0
     if (this.#policy.minimumWorkNs === 0) return
     const alone = this.expect(units)
-    if (ns <= alone) this.#regret.gain((alone - ns) / 1e6, nowMs)
+    if (ns <= alone) this.#regret.gain((alone - ns) / 1e6)
     else if (this.#regret.lose((ns - alone) / 1e6, nowMs)) return this.suspend(nowMs)
     if (alone >= ns * Math.max(this.#leastGain, alone < SHORT_NS ? LEAST_GAIN_SHORT : 1)) {
       this.#strikes = 0

@@ -21,7 +21,7 @@ const SHARE = 0.005
 const MOST_DEBT_MS = 3
 
 /** Gains that are remembered: a loop that gains is not left alone because a lane was late once. */
-const MOST_CREDIT_MS = 3
+const MOST_CREDIT_MS = 40
 
 /** Time after which an estimate of how much of the time the loop runs is worth more than the one before. */
 const SETTLED_MS = 100
@@ -58,8 +58,8 @@ export class Regret {
   }
 
   /** Notes a gain, which pays for losses before and after it. */
-  gain(ms: number, now: number): void {
-    this.#debt = Math.max(-MOST_CREDIT_MS * this.duty(now), this.#debt - ms)
+  gain(ms: number): void {
+    this.#debt = Math.max(-MOST_CREDIT_MS, this.#debt - ms)
   }
 
   /** Notes a loss; true when there have been too many. */
