@@ -178,6 +178,11 @@ export class PatchCache {
     return this.#attempt(() => storeEntry(this.#directory, this.#histories, this.fileOf(bytes), entry, this.#limits))
   }
 
+  /** Forgets the module with a fingerprint. */
+  remove(print: string): void {
+    this.#attempt(() => Fs.rmSync(Path.join(this.#directory, this.nameOf(print)), { force: true }))
+  }
+
   /** The modification time tells when an entry was used last. */
   #touch(file: string): void {
     const now = new Date()

@@ -58,6 +58,12 @@ export interface DropInOptions {
   readonly engine: () => BinderEngine
 }
 
+/** Milliseconds that a program has for its start before another thread prepares something for the next one. */
+const startsFirstMs = 500
+
+/** The rung of entries with chosen loops alone. */
+const chosenRung = (rung: string): string => `${rung}.chosen`
+
 /** A module that the program compiled, and what stays in memory of it. */
 interface Known {
   readonly record: ModuleRecord
@@ -67,6 +73,10 @@ interface Known {
   summary: string | undefined
   readonly instances: InstanceCounter
   history: History | undefined
+  /** Where earlier runs tell which loops are worth it: the shares that say so. */
+  chosen: ReadonlyMap<number, number> | undefined
+  /** Whether only these are patched. */
+  isChosen: boolean
 }
 
 type ModuleRecord = {
@@ -86,7 +96,9 @@ const newModule = (bytes: number | undefined, from: string | undefined): Known =
   entry: undefined,
   summary: undefined,
   instances: { count: 0, boundAt: undefined, trusted: false },
-  history: undefined
+  history: undefined,
+  chosen: undefined,
+  isChosen: false
 })
 
 /**
@@ -100,6 +112,8 @@ export class DropIn implements Substitution {
   readonly #build = buildIdentity()
   readonly #directory: string | undefined
   readonly #cache: PatchCache | undefined
+  /** Entries with the loops alone that earlier runs have chosen. */
+  readonly #chosen: PatchCache | undefined
   readonly #histories: Histories | undefined
   readonly #modules = new Map<string, Known>()
   readonly #binder: Binder
@@ -117,6 +131,7 @@ export class DropIn implements Substitution {
       : new PatchCache(this.#directory, { build: this.#build, rung: options.rung })
     if (this.#directory !== undefined && options.settings.learn) {
       this.#histories = new Histories(historiesIn(this.#directory))
+      this.#chosen = new PatchCache(this.#directory, { build: this.#build, rung: chosenRung(options.rung) })
       process.on("exit", () => this.#learn())
     }
   }
@@ -140,8 +155,11 @@ export class DropIn implements Substitution {
     const kept = known.entry?.deref()
     // Same fingerprint, other bytes: rare, and served natively.
     if (kept !== undefined) return decodeEntry(kept, bytes)?.patched?.module
-    const found = this.#cache?.lookup(bytes)
+    const chosen = known.chosen === undefined ? undefined : this.#chosen?.lookup(bytes)
+    known.isChosen = chosen?._tag === "found" && chosen.entry.patched !== undefined
+    const found = known.isChosen ? chosen : this.#cache?.lookup(bytes)
     if (found?._tag === "found") {
+      if (known.chosen !== undefined && !known.isChosen) this.#choose(known.chosen, bytes)
       known.record.cacheHit = true
       known.entry = new WeakRef(found.bytes)
       return this.#accept(known, found.entry)
@@ -175,11 +193,32 @@ export class DropIn implements Substitution {
     if (history === undefined) return
     known.history = history
     known.instances.trusted = history.pays === true
-    if (history.pays !== false || Date.now() >= history.until) return
+    if (Date.now() >= history.until) return
+    if (history.pays === true) known.chosen = new Map(history.loops.map((offset) => [offset, 1]))
+    if (history.pays !== false) return
     known.summary = history.summary
     known.record.state = "native"
     known.record.reason = "its loops gained nothing in earlier runs; it is tried again " +
       `after ${new Date(history.until).toISOString()} (FOLIO_LEARN=0: at once)`
+  }
+
+  /** Prepares a module with the loops alone that earlier runs have chosen, for the next start. */
+  #choose(profile: ReadonlyMap<number, number>, bytes: Uint8Array): void {
+    if (this.#directory === undefined || this.#options.settings.prepare === "off") return
+    const target = {
+      directory: this.#directory,
+      build: this.#build,
+      rung: chosenRung(this.#options.rung),
+      budget: this.#options.settings.budget,
+      profile,
+      progressMs: undefined
+    }
+    // The program may do with its bytes as it likes, and is to start first.
+    const copy = bytes.slice()
+    clock.setTimeout(() => {
+      const { PreparationQueue } = requireModule<typeof Queue>("./preparation-queue")
+      new PreparationQueue(target).add(copy)
+    }, startsFirstMs).unref()
   }
 
   /** Keeps what this run says of its modules. */
@@ -191,9 +230,13 @@ export class DropIn implements Substitution {
       const { boundAt } = known.instances
       if (boundAt === undefined || this.#cache === undefined) continue
       const instances = engine.instancesOf(known.instances)
-      const gainedMs = instances.flatMap(({ loops }) => loops).reduce((sum, loop) => sum + loop.gainedMs, 0)
-      const observed = { busyMs: now - boundAt, gainedMs, pays: paysOf(instances), summary }
+      const all = instances.flatMap(({ loops }) => loops)
+      const gainedMs = all.reduce((sum, loop) => sum + loop.gainedMs, 0)
+      const used = new Set(all.filter(({ dispatches }) => dispatches > 0).map(({ offset }) => offset))
+      const loops = known.isChosen ? undefined : [...used].sort((a, b) => a - b)
+      const observed = { busyMs: now - boundAt, gainedMs, pays: paysOf(instances), loops, summary }
       const learnt = learn(history, observed, Date.now())
+      if (history !== undefined && history.loops.join() !== learnt.loops.join()) this.#chosen?.remove(print)
       this.#histories?.write(this.#cache.nameOf(print), learnt)
     }
   }

@@ -4,8 +4,8 @@
  * One small file a module beside the cache's entries, `history/<name of the entry>`, written when a thread ends and read
  * before the entry itself. A module whose loops gained next to nothing in a second of its program's time, or that
  * a trial has shown to gain nothing (`src/lane/trial.ts`), is not patched for a while: it is then the original code with
- * nothing in front of its loops, and starts as fast. An hour at first, four times as long each time, a week at most;
- * programs change.
+ * nothing in front of its loops, and starts as fast. Of a module for which lanes pay, only the loops that were handed
+ * out are patched for a while. An hour at first, four times as long each time, a week at most; programs change.
  *
  * @since 0.1.0
  */
@@ -36,9 +36,11 @@ export interface History {
   readonly gainedMs: number
   /** The last verdict: `undefined`, there was none. */
   readonly pays: boolean | undefined
-  /** Moment (ms since 1970) until which the module is not patched; verdicts in a row that it does not pay. */
+  /** Moment (ms since 1970) until which the verdict holds, and how many equal ones there were in a row. */
   readonly until: number
   readonly pauses: number
+  /** Where lanes pay: offsets of the loops that were handed out, rising. */
+  readonly loops: ReadonlyArray<number>
   /** `PreparationSummary` of the module as JSON, for reports. */
   readonly summary: string | undefined
 }
@@ -54,6 +56,8 @@ export interface Observed {
   readonly gainedMs: number
   /** The verdict of a trial. */
   readonly pays: boolean | undefined
+  /** Offsets of the loops that were handed out, rising; `undefined`: not all were patched, so that nobody knows. */
+  readonly loops: ReadonlyArray<number> | undefined
   readonly summary: string | undefined
 }
 
@@ -66,7 +70,15 @@ export interface Observed {
 export const paysOf = (instances: ReadonlyArray<{ readonly pays: boolean | undefined }>): boolean | undefined =>
   instances.some(({ pays }) => pays === true) || instances.find(({ pays }) => pays === false)?.pays
 
-const nothing: History = { busyMs: 0, gainedMs: 0, pays: undefined, until: 0, pauses: 0, summary: undefined }
+const nothing: History = {
+  busyMs: 0,
+  gainedMs: 0,
+  pays: undefined,
+  until: 0,
+  pauses: 0,
+  loops: [],
+  summary: undefined
+}
 
 /**
  * A history with one run more.
@@ -80,19 +92,21 @@ export const learn = (history: History | undefined, observed: Observed, now: num
   const busyMs = before.busyMs + observed.busyMs
   const gainedMs = before.gainedMs + observed.gainedMs
   const { summary } = observed
-  const fresh = { busyMs: 0, gainedMs: 0, summary }
-  if (observed.pays === true) return { ...fresh, pays: true, until: 0, pauses: 0 }
-  if (observed.pays === false || (busyMs >= enoughMs && gainedMs < leastShare * busyMs)) {
-    const pauses = before.pauses + 1
-    return { ...fresh, pays: false, until: now + Math.min(longestPauseMs, firstPauseMs * 4 ** (pauses - 1)), pauses }
+  const verdict = observed.pays ?? (busyMs >= enoughMs && gainedMs < leastShare * busyMs ? false : undefined)
+  // Loops that were chosen before are not judged anew.
+  if (verdict === undefined || (verdict && observed.loops === undefined)) {
+    return { ...before, busyMs, gainedMs, summary }
   }
-  return { ...before, busyMs, gainedMs, summary }
+  const pauses = before.pays === verdict ? before.pauses + 1 : 1
+  const until = now + Math.min(longestPauseMs, firstPauseMs * 4 ** (pauses - 1))
+  return { busyMs: 0, gainedMs: 0, summary, pays: verdict, until, pauses, loops: verdict ? observed.loops! : [] }
 }
 
 const isHistory = (value: unknown): value is History => {
   const history = value as Partial<Record<keyof History, unknown>> | null
   return typeof history === "object" && history !== null &&
-    [history.busyMs, history.gainedMs, history.until, history.pauses].every(Number.isFinite)
+    [history.busyMs, history.gainedMs, history.until, history.pauses].every(Number.isFinite) &&
+    Array.isArray(history.loops) && history.loops.every(Number.isFinite)
 }
 
 /**

@@ -141,7 +141,8 @@ export const prepareModule = (bytes: Uint8Array, options: PreparationOptions): P
   })
   if (guest === undefined || guard === undefined) return native(plan.refusal?.detail)
 
-  const identity = BigInt.asIntN(64, checksum([bytes]))
+  // Two plans of one module are two modules: instances of the one must never be bound with the other.
+  const identity = BigInt.asIntN(64, checksum([bytes, guard]))
   const numbered = withIdentity(guest, identity)
   if (!original.validate(numbered as Uint8Array<ArrayBuffer>)) {
     return native("the engine does not accept the patched module")

@@ -4,22 +4,30 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { prepare } from "../../src/plan/prepare.ts"
 import { makeScratch, register, runNode, writeModules } from "./run.ts"
 
 const scratch = makeScratch()
 afterAll(() => scratch.remove())
 
 let program = ""
+let planned: ReadonlyArray<number> = []
 beforeAll(async () => {
   const folder = await writeModules(scratch)
+  planned = prepare(readFileSync(join(folder, "loops.wasm"))).plan.loops
+    .filter(({ _tag }) => _tag === "planned").map(({ offset }) => offset)
   // A program that is busy for a second, and whose loops are far too short.
   program = scratch.file(
     "idle.mjs",
     `import fs from "node:fs"
      const { exports } = new WebAssembly.Instance(new WebAssembly.Module(fs.readFileSync("${folder}/loops.wasm")))
-     const end = performance.now() + 1100
+     const end = performance.now() + Number(process.env.BUSY_MS ?? 1100)
      do exports.fill(0, 8, 1); while (performance.now() < end)
-     console.log(exports.first())`
+     console.log(exports.first())
+     const isPrepared = () => fs.readdirSync(process.env.FOLIO_CACHE + "/v1").some((name) => name.endsWith(".chosen"))
+     if (process.env.UNTIL_PREPARED) {
+       const timer = setInterval(() => isPrepared() && clearInterval(timer), 10)
+     }`
   )
 })
 
@@ -74,7 +82,28 @@ describe("a module whose loops gain nothing", () => {
   })
 
   it("is patched where its history cannot be read", () => {
-    writeFileSync(history().file, "{")
+    const { content, file } = history()
+    writeFileSync(file, "{")
     assert.strictEqual(run().state, "patched")
+    writeFileSync(file, JSON.stringify(content))
+  })
+})
+
+describe("a module for which lanes pay", () => {
+  it("is patched with the loops alone that were handed out, once that is prepared", () => {
+    assert.isAbove(planned.length, 1)
+    const { content, file } = history()
+    const paying = { ...content, pays: true, until: Date.now() + 3_600_000, loops: [planned[0]] }
+    const plannedWith = (until: number, environment: Readonly<Record<string, string>> = {}): number => {
+      writeFileSync(file, JSON.stringify({ ...paying, until }))
+      // So short a run says nothing new.
+      const { state, summary } = run({ ...environment, BUSY_MS: "50" })
+      assert.strictEqual(state, "patched")
+      return summary.planned
+    }
+    assert.strictEqual(plannedWith(paying.until, { UNTIL_PREPARED: "1" }), planned.length)
+    assert.strictEqual(plannedWith(paying.until), 1)
+    // When the verdict is old, all are patched again.
+    assert.strictEqual(plannedWith(Date.now() - 1), planned.length)
   })
 })

@@ -15,6 +15,7 @@ const run = (observed: Partial<Observed>): Observed => ({
   busyMs: 0,
   gainedMs: 0,
   pays: undefined,
+  loops: [7],
   summary: "{}",
   ...observed
 })
@@ -35,6 +36,15 @@ describe("a history", () => {
   it("keeps a module that gains", () => {
     assert.isUndefined(after({ busyMs: 5000, gainedMs: 500 })?.pays)
     assert.isTrue(after({ busyMs: 5000, pays: true })?.pays)
+  })
+
+  it("keeps which loops were handed out, as long as all were patched", () => {
+    const paid = { pays: true, loops: [3, 9] }
+    assert.deepInclude(after(paid), { loops: [3, 9], until: 1000 + hour, pauses: 1 })
+    // A run with these alone says nothing about others.
+    assert.deepInclude(after(paid, { pays: true, loops: undefined }), { loops: [3, 9], until: 1000 + hour, pauses: 1 })
+    assert.deepInclude(after(paid, { pays: true, loops: [3] }), { loops: [3], until: 1000 + 4 * hour, pauses: 2 })
+    assert.deepInclude(after(paid, { pays: false, loops: undefined }), { pays: false, loops: [], pauses: 1 })
   })
 
   it("believes a trial at once", () => {
@@ -71,7 +81,7 @@ describe("histories", () => {
   it("are none where a file is none, or the directory cannot be had", () => {
     const directory = join(root, "b")
     mkdirSync(directory)
-    for (const text of ["", "{", "null", "[]", `{"busyMs":"1","gainedMs":0,"until":0,"pauses":0}`]) {
+    for (const text of ["", "{", "null", "[]", `{"busyMs":0,"gainedMs":0,"until":0,"pauses":0,"loops":0}`]) {
       writeFileSync(join(directory, "name"), text)
       assert.isUndefined(new Histories(directory).read("name"), text)
     }
