@@ -145,8 +145,6 @@ export class DropIn implements Substitution {
         return undefined
       }
       known = newModule(bytes.length, from)
-      // Of all that is known only the report's readers need it.
-      if (this.#options.settings.report !== undefined) known.record.sha256 = sha256(bytes)
       this.#modules.set(print, known)
       this.#recall(known, print)
     }
@@ -164,6 +162,8 @@ export class DropIn implements Substitution {
       known.entry = new WeakRef(found.bytes)
       return this.#accept(known, found.entry)
     }
+    // Of all that is known only the report's readers need it; of a prepared module it is known.
+    if (this.#options.settings.report !== undefined) known.record.sha256 ??= sha256(bytes)
     const damaged = found?._tag === "damaged"
     if (damaged) this.#warn(`folio: the cache entry ${found.file} was damaged (${found.reason}) and is removed`)
     const made = this.#analyse(known, bytes, damaged)
@@ -253,7 +253,8 @@ export class DropIn implements Substitution {
         : record.state === "native"
         ? record.reason ?? found?.refusal ?? "no loop of it can run on several threads"
         : record.reason
-      return { ...record, summary: found, instances: counter.count, reason, execution }
+      const sha256 = record.sha256 ?? found?.sha256
+      return { ...record, sha256, summary: found, instances: counter.count, reason, execution }
     })
     return {
       build: this.#build,

@@ -21,6 +21,8 @@ import { commonRuns } from "./patch.ts"
  * @since 0.1.0
  */
 export interface PreparationSummary {
+  /** SHA-256 of the module in hexadecimal digits; `undefined` where its preparation failed. */
+  readonly sha256: string | undefined
   readonly functions: number
   readonly planned: number
   readonly refused: number
@@ -62,7 +64,12 @@ export interface PreparationOptions
 }
 
 /** Counts of a plan. */
-const summarise = (plan: Plan, refusal: string | undefined, milliseconds: number): PreparationSummary => {
+const summarise = (
+  bytes: Uint8Array,
+  plan: Plan,
+  refusal: string | undefined,
+  milliseconds: number
+): PreparationSummary => {
   const reasons: Record<string, number> = {}
   let planned = 0
   for (const loop of plan.loops) {
@@ -74,7 +81,9 @@ const summarise = (plan: Plan, refusal: string | undefined, milliseconds: number
   }
   const { complete, functions, loops } = plan
   const refused = loops.length - planned
-  return { functions, planned, refused, reasons, refusal, complete, milliseconds: round(milliseconds) }
+  // Here and not in the drop-in: loading what hashes takes longer than all else that a start does.
+  const sha256 = process.getBuiltinModule("node:crypto").hash("sha256", bytes, "hex")
+  return { sha256, functions, planned, refused, reasons, refusal, complete, milliseconds: round(milliseconds) }
 }
 
 const round = (milliseconds: number): number => Math.round(milliseconds * 100) / 100
@@ -86,6 +95,7 @@ const round = (milliseconds: number): number => Math.round(milliseconds * 100) /
  * @since 0.1.0
  */
 export const nativeSummary = (refusal: string): PreparationSummary => ({
+  sha256: undefined,
   functions: 0,
   planned: 0,
   refused: 0,
@@ -134,7 +144,8 @@ export const prepareModule = (bytes: Uint8Array, options: PreparationOptions): P
     progress,
     ...profile === undefined ? {} : { profile }
   })
-  const summary = (refusal: string | undefined): string => JSON.stringify(summarise(plan, refusal, now() - start))
+  const summary = (refusal: string | undefined): string =>
+    JSON.stringify(summarise(bytes, plan, refusal, now() - start))
   const native = (refusal: string | undefined): Preparation => ({
     complete: plan.complete,
     entry: encodeEntry(bytes, { summary: summary(refusal), patched: undefined })

@@ -35,9 +35,9 @@ const run = (trial: ProgramTrial, program: Simulated, ms: number): ReadonlyArray
 }
 
 describe("a trial", () => {
-  it("is not needed where a loop gains much", () => {
+  it("is not needed where a program takes half as long", () => {
     const trial = new ProgramTrial()
-    const shares = run(trial, { round: 20, loop: 18, apart: 9.5, behind: 0 }, 20_000)
+    const shares = run(trial, { round: 20, loop: 19, apart: 6.5, behind: 0 }, 20_000)
     assert.deepStrictEqual(shares, [1, 1, 1, 1, 1])
     assert.isTrue(trial.pays)
   })
@@ -56,11 +56,13 @@ describe("a trial", () => {
     assert.isTrue(trial.pays)
   })
 
-  it("finds a gain that the program pays for elsewhere", () => {
-    const trial = new ProgramTrial()
-    run(trial, { round: 20, loop: 6, apart: 3.2, behind: 3 }, 20_000)
-    assert.isFalse(trial.pays)
-    assert.strictEqual(trial.state, "resting")
+  it("finds a gain that the program pays for elsewhere, a large one, too", () => {
+    for (const [loop, apart, behind] of [[6, 3.2, 3], [16, 8.2, 9]]) {
+      const trial = new ProgramTrial()
+      run(trial, { round: 20, loop, apart, behind }, 20_000)
+      assert.isFalse(trial.pays)
+      assert.strictEqual(trial.state, "resting")
+    }
   })
 
   it("costs little where it finds nothing", () => {
