@@ -146,14 +146,14 @@ export class PatchCache {
     return `${print}-${this.#suffix}`
   }
 
-  /** The file of a module. */
-  fileOf(bytes: Uint8Array): string {
-    return Path.join(this.#directory, this.nameOf(fingerprint(bytes)))
+  /** The file of a module; `print` is its fingerprint where it is known already. */
+  fileOf(bytes: Uint8Array, print: string = fingerprint(bytes)): string {
+    return Path.join(this.#directory, this.nameOf(print))
   }
 
-  /** What is known of a module. */
-  lookup(bytes: Uint8Array): Lookup {
-    const file = this.fileOf(bytes)
+  /** What is known of a module; `print` is its fingerprint where it is known already. */
+  lookup(bytes: Uint8Array, print?: string): Lookup {
+    const file = this.fileOf(bytes, print)
     let content: Uint8Array
     try {
       content = Fs.readFileSync(file)

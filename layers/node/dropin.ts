@@ -27,6 +27,7 @@ import { Histories, type History, learn, paysOf } from "./history.ts"
 import type { Decisions } from "./intercept.ts"
 import { clock } from "./original.ts"
 import type * as Queue from "./preparation-queue.ts"
+import type { PreparationTarget } from "./preparation-worker.ts"
 import type * as Preparing from "./preparation.ts"
 import type * as Report from "./report.ts"
 import { requireModule } from "./require.ts"
@@ -153,9 +154,9 @@ export class DropIn implements Substitution {
     const kept = known.entry?.deref()
     // Same fingerprint, other bytes: rare, and served natively.
     if (kept !== undefined) return decodeEntry(kept, bytes)?.patched?.module
-    const chosen = known.chosen === undefined ? undefined : this.#chosen?.lookup(bytes)
+    const chosen = known.chosen === undefined ? undefined : this.#chosen?.lookup(bytes, print)
     known.isChosen = chosen?._tag === "found" && chosen.entry.patched !== undefined
-    const found = known.isChosen ? chosen : this.#cache?.lookup(bytes)
+    const found = known.isChosen ? chosen : this.#cache?.lookup(bytes, print)
     if (found?._tag === "found") {
       if (known.chosen !== undefined && !known.isChosen) this.#choose(known.chosen, bytes)
       known.record.cacheHit = true
@@ -205,20 +206,19 @@ export class DropIn implements Substitution {
   /** Prepares a module with the loops alone that earlier runs have chosen, for the next start. */
   #choose(profile: ReadonlyMap<number, number>, bytes: Uint8Array): void {
     if (this.#directory === undefined || this.#options.settings.prepare === "off") return
-    const target = {
-      directory: this.#directory,
-      build: this.#build,
-      rung: chosenRung(this.#options.rung),
-      budget: this.#options.settings.budget,
-      profile,
-      progressMs: undefined
-    }
+    const target = { ...this.#target(this.#directory), rung: chosenRung(this.#options.rung), profile }
     // The program may do with its bytes as it likes, and is to start first.
     const copy = bytes.slice()
     clock.setTimeout(() => {
       const { PreparationQueue } = requireModule<typeof Queue>("./preparation-queue")
       new PreparationQueue(target).add(copy)
     }, startsFirstMs).unref()
+  }
+
+  /** Whom a thread prepares modules for. */
+  #target(directory: string): PreparationTarget {
+    const { rung, settings } = this.#options
+    return { directory, build: this.#build, rung, budget: settings.budget, progressMs: undefined }
   }
 
   /** Keeps what this run says of its modules. */
@@ -325,13 +325,7 @@ export class DropIn implements Substitution {
       return
     }
     const { PreparationQueue } = requireModule<typeof Queue>("./preparation-queue")
-    this.#queue ??= new PreparationQueue({
-      directory: this.#directory,
-      build: this.#build,
-      rung: this.#options.rung,
-      budget: this.#options.settings.budget,
-      progressMs: undefined
-    })
+    this.#queue ??= new PreparationQueue(this.#target(this.#directory))
     if (this.#queue.add(bytes)) {
       known.record.state = "pending"
       known.record.reason = "it was not in the cache; it is being prepared for the next start"

@@ -73,15 +73,17 @@ const gapsOf = (length: number, runs: Uint32Array): ReadonlyArray<readonly [from
   return gaps
 }
 
-/** Parts of an entry. Throws a `RangeError` where they do not fit into each other. */
-const partsOf = (entry: Uint8Array): {
+interface Parts {
   readonly length: number
   readonly summary: Uint8Array
   readonly runs: DataView
   readonly gaps: Uint8Array
   readonly module: Uint8Array
   readonly bundle: number
-} => {
+}
+
+/** Parts of an entry. Throws a `RangeError` where they do not fit into each other. */
+const partsOf = (entry: Uint8Array): Parts => {
   const head = viewOf(entry)
   if (entry.length < headBytes || head.getUint32(0, true) !== magic) throw new RangeError("it is not an entry")
   const [length, summary, runs, gaps, module, bundle] = [4, 8, 12, 16, 20, 24].map((at) => head.getUint32(at, true))
@@ -113,8 +115,7 @@ const insertionsOf = function*(runs: DataView, module: Uint8Array): Generator<Ui
 }
 
 /** The sum of what stands nowhere else. */
-const ownSum = (entry: Uint8Array): bigint => {
-  const { gaps, module, runs } = partsOf(entry)
+const ownSum = (entry: Uint8Array, { gaps, module, runs }: Parts): bigint => {
   const parts = function*(): Generator<Uint8Array> {
     yield entry.subarray(0, ownAt)
     yield entry.subarray(allAt, entry.length - module.length - gaps.length)
@@ -170,12 +171,18 @@ export const encodeEntry = (
   if (patched !== undefined) entry.set(patched.module, moduleAt)
   view.setBigUint64(sumAt, checksum([original]), true)
   view.setBigUint64(allAt, wholeSum(entry), true)
-  view.setBigUint64(ownAt, ownSum(entry), true)
+  view.setBigUint64(ownAt, ownSum(entry, partsOf(entry)), true)
   return entry
 }
 
+/** What is said of the module; nothing is copied. */
+const contentOf = ({ bundle, module, summary }: Parts): CacheEntry => ({
+  summary: new TextDecoder().decode(summary),
+  patched: module.length === 0 ? undefined : { module, bundle }
+})
+
 /** Whether a module is the one that an entry's patched module was made of. */
-const isOriginal = (original: Uint8Array, { gaps, module, runs }: ReturnType<typeof partsOf>): boolean => {
+const isOriginal = (original: Uint8Array, { gaps, module, runs }: Parts): boolean => {
   const bytes = Buffer.from(original.buffer, original.byteOffset, original.byteLength)
   for (let run = 0; run < runs.byteLength; run += 4 * runWords) {
     const at = runs.getUint32(run, true)
@@ -207,16 +214,11 @@ const isOriginal = (original: Uint8Array, { gaps, module, runs }: ReturnType<typ
  */
 export const decodeEntry = (entry: Uint8Array, original: Uint8Array): CacheEntry | undefined => {
   const parts = partsOf(entry)
-  const { bundle, length, module, summary } = parts
+  const { length, module } = parts
   const view = viewOf(entry)
-  if (view.getBigUint64(ownAt, true) !== ownSum(entry)) throw new RangeError("its sum differs")
+  if (view.getBigUint64(ownAt, true) !== ownSum(entry, parts)) throw new RangeError("its sum differs")
   const isIt = length === original.length && (module.length === 0 || isOriginal(original, parts))
-  if (isIt) {
-    return {
-      summary: new TextDecoder().decode(summary),
-      patched: module.length === 0 ? undefined : { module, bundle }
-    }
-  }
+  if (isIt) return contentOf(parts)
   if (view.getBigUint64(allAt, true) !== wholeSum(entry)) throw new RangeError("its sum differs")
   return undefined
 }
@@ -240,14 +242,10 @@ export interface EntryFacts extends CacheEntry {
  * @since 0.1.0
  */
 export const entryFacts = (entry: Uint8Array): EntryFacts => {
-  const { bundle, length, module, summary } = partsOf(entry)
+  const parts = partsOf(entry)
   const view = viewOf(entry)
-  const intact = view.getBigUint64(allAt, true) === wholeSum(entry) && view.getBigUint64(ownAt, true) === ownSum(entry)
+  const intact = view.getBigUint64(allAt, true) === wholeSum(entry) &&
+    view.getBigUint64(ownAt, true) === ownSum(entry, parts)
   if (!intact) throw new RangeError("its sum differs")
-  return {
-    length,
-    sum: view.getBigUint64(sumAt, true),
-    summary: new TextDecoder().decode(summary),
-    patched: module.length === 0 ? undefined : { module, bundle }
-  }
+  return { length: parts.length, sum: view.getBigUint64(sumAt, true), ...contentOf(parts) }
 }
