@@ -8,18 +8,15 @@ import * as Command from "@effect/cli/Command"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import { mkdtemp, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { probeNative } from "../../layers/node/ffi.ts"
 import * as NodeBaking from "../../layers/node/NodeBaking.ts"
 import { Baking } from "../../services/Baking.ts"
 import { measureOpenings, openIn, type Way, writeOpenings } from "../measure/openings.ts"
 import { median } from "../measure/statistics.ts"
-import { count, imports, init, json, measured, numbers, shown, told } from "./bench-options.ts"
+import { count, imports, init, json, measured, numbers, scratchFolder, shown, told } from "./bench-options.ts"
 import { bootModule, readHostScript } from "./boot.ts"
 import { help } from "./help.ts"
-import { imageFailed, onFiles, readImageModule, sizeOf } from "./image-files.ts"
+import { imageFailed, readImageModule, sizeOf } from "./image-files.ts"
 import { printJson } from "./outcome.ts"
 import { during, showProgress } from "./progress.ts"
 import { type Row, table } from "./table.ts"
@@ -50,10 +47,7 @@ export const bake = Command.make(
   ({ file, imports, init, json, rounds }) =>
     told(
       Effect.gen(function*() {
-        const folder = yield* Effect.acquireRelease(
-          onFiles(tmpdir(), () => mkdtemp(join(tmpdir(), "folio-bench-"))),
-          (folder) => Effect.promise(() => rm(folder, { recursive: true, force: true }))
-        )
+        const folder = yield* scratchFolder
         const baking = yield* Baking
         const module = yield* readImageModule(file)
         const image = yield* Effect.flatMap(readHostScript(imports), (host) =>

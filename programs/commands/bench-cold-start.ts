@@ -8,8 +8,6 @@ import * as Command from "@effect/cli/Command"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import { mkdtemp, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as NodeBaking from "../../layers/node/NodeBaking.ts"
 import * as NodeTenants from "../../layers/node/NodeTenants.ts"
@@ -19,10 +17,10 @@ import { TenantRefused } from "../../services/TenantErrors.ts"
 import type { TenantContext, TenantError } from "../../services/Tenants.ts"
 import { makeRandom, makeZipf, measureRequests, type RequestSamples } from "../measure/requests.ts"
 import { median, percentile } from "../measure/statistics.ts"
-import { count, imports, init, json, numbers, optional, shown, told } from "./bench-options.ts"
+import { count, imports, init, json, numbers, optional, scratchFolder, shown, told } from "./bench-options.ts"
 import { bootModule, readHostScript } from "./boot.ts"
 import { help } from "./help.ts"
-import { imageFailed, onFiles, readImageModule } from "./image-files.ts"
+import { imageFailed, readImageModule } from "./image-files.ts"
 import { CommandFailed, ExitCode, printJson, usage } from "./outcome.ts"
 import { during } from "./progress.ts"
 import { type Row, table } from "./table.ts"
@@ -76,10 +74,7 @@ export const coldStart = Command.make(
   ({ contexts, file, imports, init, json, requests, run, tenants: many }) =>
     told(
       Effect.gen(function*() {
-        const folder = yield* Effect.acquireRelease(
-          onFiles(tmpdir(), () => mkdtemp(join(tmpdir(), "folio-bench-"))),
-          (folder) => Effect.promise(() => rm(folder, { recursive: true, force: true }))
-        )
+        const folder = yield* scratchFolder
         const baking = yield* Baking
         const module = yield* readImageModule(file)
         const host = yield* readHostScript(imports)

@@ -6,8 +6,13 @@
 import * as Options from "@effect/cli/Options"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import type * as Scope from "effect/Scope"
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { Mismatch } from "../../src/image/mismatch.ts"
 import { significant } from "../measure/statistics.ts"
+import { onFiles } from "./image-files.ts"
 import { CommandFailed, ExitCode, printFailure } from "./outcome.ts"
 import type { Row } from "./table.ts"
 
@@ -60,3 +65,14 @@ export const measured = <A>(what: string, work: () => A | Promise<A>): Effect.Ef
         message: `${what}: ${cause instanceof Error ? cause.message : String(cause)}`
       })
   })
+
+/**
+ * A folder for what is measured, removed with its scope.
+ *
+ * @category resources
+ * @since 0.1.0
+ */
+export const scratchFolder: Effect.Effect<string, CommandFailed, Scope.Scope> = Effect.acquireRelease(
+  onFiles(tmpdir(), () => mkdtemp(join(tmpdir(), "folio-bench-"))),
+  (folder) => Effect.promise(() => rm(folder, { recursive: true, force: true }))
+)
